@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* RNN, GRU and LSTM against the equations of the ONNX operator pages, one sequence at a time. */
+/* ctest-isa: v3 base */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -318,6 +319,91 @@ static void test_sizes(void **state)
     }
 }
 
+/* ---- The order of sums ----------------------------------------------------------------------- */
+
+/* Columns and terms that fill no panel and no block, in two steps. */
+enum { ORDER_STEPS = 2, ORDER_INPUT = 1070, ORDER_HIDDEN = 83, ORDER_BATCH = 35 };
+
+struct order {
+    float x[ORDER_STEPS * ORDER_BATCH * ORDER_INPUT], w[ORDER_HIDDEN * ORDER_INPUT];
+    float r[ORDER_HIDDEN * ORDER_HIDDEN], b[2 * ORDER_HIDDEN];
+    double h[ORDER_HIDDEN], next[ORDER_HIDDEN];
+};
+
+/* Floats are fused, doubles are not. */
+static double add_product(tssa_dtype dtype, double sum, double weight, double x)
+{
+    return dtype == TSSA_FLOAT ? (double)fmaf((float)weight, (float)x, (float)sum)
+                               : sum + weight * x;
+}
+
+/* The next state of a sequence: biases, then inputs, then states. */
+static void order_step(struct order *o, tssa_dtype dtype, const float *x)
+{
+    for (int i = 0; i < ORDER_HIDDEN; i++) {
+        double sum = dtype == TSSA_FLOAT ? (double)(o->b[i] + o->b[ORDER_HIDDEN + i])
+                                         : (double)o->b[i] + (double)o->b[ORDER_HIDDEN + i];
+        for (int k = 0; k < ORDER_INPUT; k++)
+            sum = add_product(dtype, sum, (double)o->w[i * ORDER_INPUT + k], (double)x[k]);
+        for (int k = 0; k < ORDER_HIDDEN; k++)
+            sum = add_product(dtype, sum, (double)o->r[i * ORDER_HIDDEN + k], o->h[k]);
+        o->next[i] = sum > 0 ? sum : 0;
+    }
+    memcpy(o->h, o->next, sizeof o->h);
+}
+
+static void add_values(struct op_run *t, uint32_t i, tssa_dtype dtype, int rank,
+                       const int64_t *dims, const float *values)
+{
+    op_absent(t);
+    struct tensor *x = op_input(t, i, dtype, rank, dims);
+    convert_elements((int64_t)tensor_count(x), TSSA_FLOAT, values, 1, dtype, x->data, 1,
+                     &convert_default);
+    t->present[i] = true;
+}
+
+static void check_order(struct order *o, tssa_dtype dtype, int64_t batch)
+{
+    static const tssa_string relu[] = {{"Relu", 4}};
+    struct op_run t;
+    op_begin(&t, IR_OP_RNN, 0);
+    op_attr(&t, (struct ir_attr){.name = "activations",
+                                 .kind = IR_ATTR_STRINGS,
+                                 .count = 1,
+                                 .strings = (tssa_string *)relu});
+    op_outputs(&t, 2);
+    add_values(&t, 0, dtype, 3, (const int64_t[]){ORDER_STEPS, batch, ORDER_INPUT}, o->x);
+    add_values(&t, 1, dtype, 3, (const int64_t[]){1, ORDER_HIDDEN, ORDER_INPUT}, o->w);
+    add_values(&t, 2, dtype, 3, (const int64_t[]){1, ORDER_HIDDEN, ORDER_HIDDEN}, o->r);
+    add_values(&t, 3, dtype, 2, (const int64_t[]){1, 2 * ORDER_HIDDEN}, o->b);
+    op_go(&t);
+    for (int64_t n = 0; n < batch; n++) {
+        memset(o->h, 0, sizeof o->h);
+        for (int64_t step = 0; step < ORDER_STEPS; step++)
+            order_step(o, dtype, o->x + (step * batch + n) * ORDER_INPUT);
+        for (int64_t i = 0; i < ORDER_HIDDEN; i++)
+            assert_true(element_of(&t.outputs[1].tensor, (size_t)(n * ORDER_HIDDEN + i)) ==
+                        o->h[i]);
+    }
+    op_close(&t);
+}
+
+static void test_order(void **state)
+{
+    (void)state;
+    static struct order o;
+    random_floats(o.x, sizeof o.x / sizeof(float), 1);
+    random_floats(o.w, sizeof o.w / sizeof(float), 2);
+    random_floats(o.r, sizeof o.r / sizeof(float), 3);
+    random_floats(o.b, sizeof o.b / sizeof(float), 4);
+    for (int64_t batch = 1; batch <= 7; batch++) {
+        check_order(&o, TSSA_FLOAT, batch);
+        check_order(&o, TSSA_DOUBLE, batch);
+    }
+    check_order(&o, TSSA_FLOAT, ORDER_BATCH);
+    check_order(&o, TSSA_DOUBLE, ORDER_BATCH);
+}
+
 /* A one-step RNN with one unit, weight 1 and no state: its activation, seen alone. */
 static float activated(const char *name, float x)
 {
@@ -403,6 +489,7 @@ int main(void)
         cmocka_unit_test(test_rnn),     cmocka_unit_test(test_gru),
         cmocka_unit_test(test_lstm),    cmocka_unit_test(test_activations),
         cmocka_unit_test(test_refuses), cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

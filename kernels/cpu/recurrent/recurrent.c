@@ -5,7 +5,7 @@
  *
  * A run goes through the sequence in chunks of steps. For each chunk the products of the inputs
  * with W are made at once, in parallel over rows; then the sequences of the batch take their steps,
- * in each direction and a few at a time, in parallel too. Weights are transposed for that: once,
+ * in each direction and several at a time, in parallel too. Weights are packed for that: once,
  * where they are constants.
  */
 #include <inttypes.h>
@@ -35,43 +35,90 @@ struct recurrent_state {
 
 /* ---- Weights --------------------------------------------------------------------------------- */
 
-/* [direction][columns][depth] to [direction][depth][columns]. */
-static void transpose(const struct team *team, const struct tensor *tensor, tssa_dtype dtype,
-                      void *to)
+static void parts_init(const struct cell *cell, int64_t hidden, tssa_dtype dtype,
+                       struct recurrent_parts *parts)
 {
-    int64_t directions = tensor->dims[0], columns = tensor->dims[1], depth = tensor->dims[2];
-    size_t size = tssa_dtype_size(dtype), own = tssa_dtype_size(tensor->dtype);
-    if (tensor->dtype == dtype) {
+    const int64_t lanes = (int64_t)(RECURRENT_LANES / tssa_dtype_size(dtype));
+    *parts = (struct recurrent_parts){.n = 1, .gates = {cell->gates * hidden, hidden}};
+    if (cell->kind == CELL_GRU) {
+        parts->n = 2;
+        parts->gates[0] = 2 * hidden;
+    }
+    for (int i = 0; i < parts->n; i++) {
+        parts->columns[i] = (parts->gates[i] + lanes - 1) / lanes * lanes;
+        parts->from[i] = parts->pitch;
+        parts->pitch += parts->columns[i];
+    }
+}
+
+/* Columns of a panel, `pitch` of them, from rows of the operand's. */
+static void pack_panel(tssa_dtype from_dtype, const char *from, tssa_dtype dtype, int64_t columns,
+                       int64_t depth, int64_t pitch, char *to)
+{
+    const size_t size = tssa_dtype_size(dtype), own = tssa_dtype_size(from_dtype);
+    if (columns < pitch)
+        memset(to, 0, (size_t)(depth * pitch) * size);
+    if (from_dtype == dtype) {
         struct strided_box box = {.rank = 0};
-        strided_push(&box, directions, columns * depth, columns * depth);
-        strided_push(&box, depth, columns, 1);
+        strided_push(&box, depth, pitch, 1);
         strided_push(&box, columns, 1, depth);
-        strided_copy(team, size, &box, to, tensor->data);
+        strided_copy(NULL, size, &box, to, from);
         return;
     }
-    for (int64_t d = 0; d < directions; d++)
-        for (int64_t i = 0; i < columns; i++)
-            convert_elements(depth, tensor->dtype,
-                             (const char *)tensor->data + (size_t)((d * columns + i) * depth) * own,
-                             1, dtype, (char *)to + (size_t)(d * depth * columns + i) * size,
-                             columns, &convert_default);
+    for (int64_t i = 0; i < columns; i++)
+        convert_elements(depth, from_dtype, from + (size_t)(i * depth) * own, 1, dtype,
+                         to + (size_t)i * size, pitch, &convert_default);
+}
+
+/* [direction][gates][depth] to what struct recurrent_parts says. */
+static void pack(const struct tensor *tensor, const struct recurrent_parts *parts, tssa_dtype dtype,
+                 char *to)
+{
+    const int64_t depth = tensor->dims[2];
+    const size_t size = tssa_dtype_size(dtype), own = tssa_dtype_size(tensor->dtype);
+    const int64_t panel = (int64_t)(RECURRENT_PANEL / size);
+    const char *from = tensor->data;
+    for (int64_t part = 0; part < tensor->dims[0] * parts->n; part++) {
+        const int64_t gates = parts->gates[part % parts->n];
+        const int64_t columns = parts->columns[part % parts->n];
+        for (int64_t at = 0, pitch; at < columns; at += pitch) {
+            pitch = columns - at < panel ? columns - at : panel;
+            pack_panel(tensor->dtype, from + (size_t)(at * depth) * own, dtype,
+                       gates - at < pitch ? gates - at : pitch, depth, pitch, to);
+            to += (size_t)(pitch * depth) * size;
+        }
+        from += (size_t)(gates * depth) * own;
+    }
+}
+
+/* Elements of what `pack` makes of a tensor; false: too many. */
+static bool packed_count(const struct tensor *tensor, const struct recurrent_parts *parts,
+                         int64_t *count)
+{
+    return i64_mul(tensor->dims[0], parts->pitch, count) && i64_mul(*count, tensor->dims[2], count);
 }
 
 static tssa_status *pack_constant(const struct kernel_setup *setup, const struct ir_op *op,
-                                  uint32_t operand, struct recurrent_state *state)
+                                  const struct cell *cell, uint32_t operand,
+                                  struct recurrent_state *state)
 {
     const struct ir_value *value = op->n_operands > operand ? op->operands[operand].value : NULL;
     const struct tensor *tensor = value ? ir_value_constant(value) : NULL;
-    if (!tensor || tensor->rank != 3 || !dtype_in(op->info->types, tensor->dtype))
+    if (!tensor || tensor->rank != 3 || !dtype_in(op->info->types, tensor->dtype) ||
+        tensor->dims[1] % cell->gates)
         return NULL;
     uint64_t start = clock_monotonic();
+    struct recurrent_parts parts;
+    int64_t count;
     size_t bytes;
     state->dtype = computed_in(tensor->dtype);
-    if (!size_mul(tensor_count(tensor), tssa_dtype_size(state->dtype), &bytes))
+    parts_init(cell, tensor->dims[1] / cell->gates, state->dtype, &parts);
+    if (!packed_count(tensor, &parts, &count) ||
+        !size_mul((size_t)count, tssa_dtype_size(state->dtype), &bytes))
         return status_out_of_memory();
     void *packed = arena_alloc_aligned(setup->arena, bytes, 64);
     TRY_ALLOC(packed);
-    transpose(NULL, tensor, state->dtype, packed);
+    pack(tensor, &parts, state->dtype, packed);
     state->packed[operand - W] = packed;
     if (setup->tally) {
         atomic_fetch_add_explicit(&setup->tally->packed_bytes, bytes, memory_order_relaxed);
@@ -154,9 +201,11 @@ static const void *carve_weights(struct carver *carver, const struct recurrent *
 {
     if (packed)
         return packed;
-    void *part = carve(carver, tensor_count(tensor));
+    int64_t count = 0;
+    carver->fits = carver->fits && packed_count(tensor, &r->parts, &count);
+    void *part = carve(carver, (size_t)count);
     if (part)
-        transpose(NULL, tensor, r->dtype, part);
+        pack(tensor, &r->parts, r->dtype, part);
     return part;
 }
 
@@ -172,9 +221,10 @@ static bool carve_all(struct recurrent *r, const struct recurrent_state *state,
                       const struct tensor *const *operands, struct carver *carver)
 {
     const bool packs = state->dtype == r->dtype;
-    int64_t lanes, states, gates;
+    int64_t lanes, states, past, gates;
     if (!i64_mul(r->directions, r->batch, &lanes) || !i64_mul(lanes, r->hidden, &states) ||
-        !i64_mul(lanes, r->width, &gates) || !i64_mul(gates, r->chunk, &gates))
+        !i64_mul(lanes, r->parts.columns[r->parts.n - 1], &past) ||
+        !i64_mul(lanes, r->parts.pitch, &gates) || !i64_mul(gates, r->chunk, &gates))
         return false;
     carver->used = 0;
     r->x = carve_operand(carver, r, operands[X]);
@@ -185,7 +235,7 @@ static bool carve_all(struct recurrent *r, const struct recurrent_state *state,
     r->recurrence = carve_weights(carver, r, operands[R], packs ? state->packed[1] : NULL);
     r->h = carve_zeros(carver, states);
     r->c = carve_zeros(carver, states);
-    r->past = carve(carver, (size_t)states);
+    r->past = carve(carver, (size_t)past);
     r->gates = carve(carver, (size_t)gates);
     return carver->fits;
 }
@@ -231,6 +281,7 @@ static tssa_status *open_operands(const struct kernel_args *args, struct recurre
         return ERROR(TSSA_RUNTIME, "the cell is too large");
     r->width = r->cell->gates * r->hidden;
     r->dtype = computed_in(x->dtype);
+    parts_init(r->cell, r->hidden, r->dtype, &r->parts);
 
     int64_t d = r->directions, h = r->hidden, n = r->batch;
     struct operand_shape state = {3, {batch_first ? n : d, batch_first ? d : n, h}};
@@ -290,7 +341,7 @@ static tssa_status *open_results(struct kernel_args *args, struct recurrent *r, 
 static void choose_chunk(struct recurrent *r)
 {
     int64_t per_step;
-    if (!i64_mul(r->directions * r->batch, r->width, &per_step) || per_step < 1)
+    if (!i64_mul(r->directions * r->batch, r->parts.pitch, &per_step) || per_step < 1)
         per_step = 1;
     r->chunk = 1 + CHUNK_ELEMENTS / per_step;
     r->chunk = r->chunk < r->steps ? r->chunk : r->steps;
@@ -361,8 +412,8 @@ static tssa_status *recurrent_prepare(const struct ir_op *op, const struct kerne
     TRY_ALLOC(own);
     *state = own;
     TRY(decode_attrs(op, cell, &own->attrs));
-    TRY(pack_constant(setup, op, W, own));
-    return pack_constant(setup, op, R, own);
+    TRY(pack_constant(setup, op, cell, W, own));
+    return pack_constant(setup, op, cell, R, own);
 }
 
 #define RECURRENT(name, cell)                                                                      \

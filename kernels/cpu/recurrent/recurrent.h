@@ -32,6 +32,22 @@ struct recurrent_attrs {
     struct activation activations[MAX_DIRECTIONS * MAX_FUNCTIONS];
 };
 
+/*
+ * Gates that are multiplied together: all, or of GRU the first two, then the last. Each part has
+ * columns that fill whole lanes, those behind its own being zeros, and begins at a multiple of them
+ * in rows of sums. Of its packed weights, [depth][panel] follows [depth][panel]: the panels are
+ * RECURRENT_PANEL bytes of columns, the last one what is left.
+ */
+#define RECURRENT_PARTS 2
+#define RECURRENT_LANES 64
+#define RECURRENT_PANEL 256
+struct recurrent_parts {
+    int n;
+    int64_t gates[RECURRENT_PARTS]; /* columns of its own */
+    int64_t from[RECURRENT_PARTS], columns[RECURRENT_PARTS];
+    int64_t pitch; /* of all together */
+};
+
 struct recurrent {
     const struct cell *cell;
     const struct recurrent_attrs *attrs;
@@ -40,15 +56,17 @@ struct recurrent {
     int64_t width;          /* gates * hidden */
     const int64_t *lengths; /* per sequence */
     const void *x;          /* T, in the order of the operand */
-    const void *w;          /* T [direction][input][width]: transposed */
-    const void *recurrence; /* T [direction][hidden][width] */
+    struct recurrent_parts parts;
+    const void *w;          /* T [direction][part][panel][input][column] */
+    const void *recurrence; /* T [direction][part][panel][hidden][column] */
     const void *b;          /* T [direction][2][width] */
     const void *p;          /* T [direction][3][hidden]; NULL: none */
     void *h, *c;            /* states: T [direction][batch][hidden] */
-    void *gates;            /* T [direction][step of the chunk][batch][width] */
-    void *past;             /* scratch: T [direction][batch][hidden] */
+    void *gates;            /* T [direction][step of the chunk][batch][pitch] */
+    void *past;             /* scratch: T [direction][batch][columns of the last part] */
     struct tensor *y;       /* may be NULL */
     int64_t chunk, first;   /* steps per chunk; the chunk's first step */
+    int64_t together;       /* sequences that take a step together */
 };
 
 /* Computes all steps of the chunk. */

@@ -4,6 +4,7 @@
 
 #include "ir/scalar/exact.h"
 #define T float
+#define T_BYTES 4
 #define T_HIGHEST FLT_MAX
 #define T_CHUNK recurrent_chunk_f32
 #define T_LOOP loop_f32

@@ -3,6 +3,7 @@
  * The steps of RNN, GRU and LSTM in one type. A file recurrent_TYPE.c defines
  *
  *     T                   the type
+ *     T_BYTES             its size
  *     T_CHUNK             the function to define, recurrent_chunk_f32
  *     T_LOOP              the loop of an activation, loop_f32
  *     MULTIPLY_ADD        a * b + c
@@ -17,91 +18,41 @@
 #include "kernels/cpu/lib/convert.h"
 #include "kernels/cpu/recurrent/recurrent.h"
 
-/* So many rows of a product are made at once: each weight is read once for all. */
-#define ROWS 2
-/* So many columns of sums stay in the nearest cache. */
-#define COLUMNS 1024
+/* So many rows of inputs, or sequences, are computed together: each weight is read once for all. */
+#define ROWS 32
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
-/* Rows of sums to which rows of x times columns of the weights are added. */
+/* Rows whose sums are registers at the same time, and so many terms that their weights stay in the
+ * second cache while all rows have them added. */
+#define TALL 6
+#define TERMS 1024
+
+#define INLINE static inline __attribute__((always_inline))
+#define PANEL ((int64_t)(RECURRENT_PANEL / sizeof(T)))
+
+/* Rows of sums to which rows of x times packed weights are added. */
 struct product {
     int n_rows;
-    const T *x[ROWS];
-    T *sums[ROWS];
+    const T *const *x;
+    T *const *sums;
     int64_t depth, columns;
-    const T *weights; /* [depth][pitch] */
-    int64_t pitch;
+    const T *weights; /* recurrent_panels_bytes tells how they lie */
 };
 
-#define ADD(sum, weight, x) sum = MULTIPLY_ADD(weight, x, sum)
+#define NAME(x) x##_of_32
+#define REGISTER 32
+#define REGISTERS 2
+#define ROW_REGISTERS 8
+#include "kernels/cpu/recurrent/recurrent_tile.h"
 
-T_PROCEDURE(add_to_one, (const struct product *p, int64_t from, int64_t n), (p, from, n))
-{
-    const T *x = p->x[0], *w = p->weights + from;
-    T *restrict sums = p->sums[0] + from;
-    int64_t k = 0, pitch = p->pitch;
-    for (; k + 4 <= p->depth; k += 4, w += 4 * pitch) {
-        const T *w1 = w + pitch, *w2 = w1 + pitch, *w3 = w2 + pitch;
-        T x0 = x[k], x1 = x[k + 1], x2 = x[k + 2], x3 = x[k + 3];
-        for (int64_t i = 0; i < n; i++) {
-            T sum = sums[i];
-            ADD(sum, w[i], x0);
-            ADD(sum, w1[i], x1);
-            ADD(sum, w2[i], x2);
-            ADD(sum, w3[i], x3);
-            sums[i] = sum;
-        }
-    }
-    for (; k < p->depth; k++, w += pitch) {
-        T x0 = x[k];
-        for (int64_t i = 0; i < n; i++)
-            ADD(sums[i], w[i], x0);
-    }
-}
+#define NAME(x) x##_of_64
+#define REGISTER 64
+#define REGISTERS 4
+#define ROW_REGISTERS 4
+#include "kernels/cpu/recurrent/recurrent_tile.h"
 
-T_PROCEDURE(add_to_two, (const struct product *p, int64_t from, int64_t n), (p, from, n))
-{
-    const T *x = p->x[0], *y = p->x[1], *w = p->weights + from;
-    T *restrict sums = p->sums[0] + from, *restrict others = p->sums[1] + from;
-    int64_t k = 0, pitch = p->pitch;
-    for (; k + 4 <= p->depth; k += 4, w += 4 * pitch) {
-        const T *w1 = w + pitch, *w2 = w1 + pitch, *w3 = w2 + pitch;
-        T x0 = x[k], x1 = x[k + 1], x2 = x[k + 2], x3 = x[k + 3];
-        T y0 = y[k], y1 = y[k + 1], y2 = y[k + 2], y3 = y[k + 3];
-        for (int64_t i = 0; i < n; i++) {
-            T sum = sums[i], other = others[i];
-            ADD(sum, w[i], x0);
-            ADD(other, w[i], y0);
-            ADD(sum, w1[i], x1);
-            ADD(other, w1[i], y1);
-            ADD(sum, w2[i], x2);
-            ADD(other, w2[i], y2);
-            ADD(sum, w3[i], x3);
-            ADD(other, w3[i], y3);
-            sums[i] = sum;
-            others[i] = other;
-        }
-    }
-    for (; k < p->depth; k++, w += pitch) {
-        T x0 = x[k], y0 = y[k];
-        for (int64_t i = 0; i < n; i++) {
-            ADD(sums[i], w[i], x0);
-            ADD(others[i], w[i], y0);
-        }
-    }
-}
-
-static void multiply(const struct product *p)
-{
-    for (int64_t from = 0; from < p->columns; from += COLUMNS) {
-        int64_t n = p->columns - from < COLUMNS ? p->columns - from : COLUMNS;
-        if (p->n_rows == 1)
-            add_to_one(p, from, n);
-        else
-            add_to_two(p, from, n);
-    }
-}
+VECTOR_BY_WIDTH(multiply, (const struct product *p), (p))
 
 /* ---- Activations and cells ------------------------------------------------------------------- */
 
@@ -109,7 +60,7 @@ static void multiply(const struct product *p)
 struct group {
     const struct recurrent *r;
     const struct activation *activations;
-    const T *recurrence; /* [hidden][width] */
+    const T *recurrence; /* as r's, of the direction */
     const T *peephole;   /* NULL: none */
     const T *past_bias;  /* of GRU's last gate, where it is reset with the product; or NULL */
     int n_rows;
@@ -139,25 +90,22 @@ static void activate_gate(const struct group *g, int which, int64_t n, T *x)
     activate(g, which, n, x);
 }
 
-/* Adds R's columns [from, from + columns) times the rows of x to rows of sums. */
-static void recur(const struct group *g, T *const *x, int64_t from, int64_t columns, T *const *sums)
+/* Adds R's columns of a part times the rows of x to rows of sums. */
+static void recur(const struct group *g, T *const *x, int part, T *const *sums)
 {
-    struct product p = {.n_rows = g->n_rows,
-                        .depth = g->r->hidden,
-                        .columns = columns,
-                        .weights = g->recurrence + from,
-                        .pitch = g->r->width};
-    for (int i = 0; i < g->n_rows; i++) {
-        p.x[i] = x[i];
-        p.sums[i] = sums[i];
-    }
-    multiply(&p);
+    const struct recurrent *r = g->r;
+    multiply(&(struct product){.n_rows = g->n_rows,
+                               .x = (const T *const *)x,
+                               .sums = sums,
+                               .depth = r->hidden,
+                               .columns = r->parts.columns[part],
+                               .weights = g->recurrence + r->parts.from[part] * r->hidden});
 }
 
 static void rnn_step(const struct group *g)
 {
     int64_t n = g->r->hidden;
-    recur(g, g->h, 0, n, g->gates);
+    recur(g, g->h, 0, g->gates);
     for (int i = 0; i < g->n_rows; i++) {
         activate_gate(g, 0, n, g->gates[i]);
         memcpy(g->h[i], g->gates[i], (size_t)n * sizeof(T));
@@ -196,10 +144,10 @@ static void gru_candidates(const struct group *g, T *const *candidates)
         else
             scale(g->past[i], g->gates[i] + n, g->h[i], n);
     if (!g->past_bias) {
-        recur(g, g->past, 2 * n, n, candidates);
+        recur(g, g->past, 1, candidates);
         return;
     }
-    recur(g, g->h, 2 * n, n, g->past);
+    recur(g, g->h, 1, g->past);
     for (int i = 0; i < g->n_rows; i++)
         add_scaled(candidates[i], g->gates[i] + n, g->past[i], n);
 }
@@ -208,11 +156,11 @@ static void gru_candidates(const struct group *g, T *const *candidates)
 static void gru_step(const struct group *g)
 {
     int64_t n = g->r->hidden;
-    T *candidates[ROWS] = {NULL};
-    recur(g, g->h, 0, 2 * n, g->gates);
+    T *candidates[ROWS];
+    recur(g, g->h, 0, g->gates);
     for (int i = 0; i < g->n_rows; i++) {
         activate_gate(g, 0, 2 * n, g->gates[i]);
-        candidates[i] = g->gates[i] + 2 * n;
+        candidates[i] = g->gates[i] + g->r->parts.from[1];
     }
     gru_candidates(g, candidates);
     for (int i = 0; i < g->n_rows; i++) {
@@ -269,7 +217,7 @@ static void lstm_row(const struct group *g, T *in, T *h, T *c)
 
 static void lstm_step(const struct group *g)
 {
-    recur(g, g->h, 0, g->r->width, g->gates);
+    recur(g, g->h, 0, g->gates);
     for (int i = 0; i < g->n_rows; i++)
         lstm_row(g, g->gates[i], g->h[i], g->c[i]);
 }
@@ -281,7 +229,7 @@ static void (*const steps[])(const struct group *g) = {
 
 static T *gates_of(const struct recurrent *r, int64_t direction, int64_t row)
 {
-    return (T *)r->gates + (direction * r->chunk * r->batch + row) * r->width;
+    return (T *)r->gates + (direction * r->chunk * r->batch + row) * r->parts.pitch;
 }
 
 static bool resets_product(const struct recurrent *r)
@@ -292,10 +240,36 @@ static bool resets_product(const struct recurrent *r)
 /* Both biases; of a gate that is reset with its product, the first alone. */
 static void begin_sums(const struct recurrent *r, int64_t direction, T *sums)
 {
-    const T *b = (const T *)r->b + direction * 2 * r->width;
-    int64_t both = resets_product(r) ? 2 * r->hidden : r->width;
-    for (int64_t i = 0; i < r->width; i++)
-        sums[i] = i < both ? b[i] + b[r->width + i] : b[i];
+    const T *b = (const T *)r->b + direction * 2 * r->width, *other = b + r->width;
+    const int64_t first = r->parts.n > 1 ? 2 * r->hidden : r->width;
+    T *candidates = sums + r->parts.from[1];
+    memset(sums, 0, (size_t)r->parts.pitch * sizeof(T));
+    for (int64_t i = 0; i < first; i++)
+        sums[i] = b[i] + other[i];
+    for (int64_t i = first; i < r->width; i++)
+        candidates[i - first] = resets_product(r) ? b[i] : b[i] + other[i];
+}
+
+/* All inputs of some rows times W. */
+static void project(const struct recurrent *r, int64_t direction, int n, const T *const *x,
+                    T *const *sums)
+{
+    const T *weights = (const T *)r->w + direction * r->input * r->parts.pitch;
+    if (n > 0)
+        begin_sums(r, direction, sums[0]);
+    for (int i = 1; i < n; i++)
+        memcpy(sums[i], sums[0], (size_t)r->parts.pitch * sizeof(T));
+    for (int part = 0; part < r->parts.n; part++) {
+        T *to[ROWS];
+        for (int i = 0; i < n; i++)
+            to[i] = sums[i] + r->parts.from[part];
+        multiply(&(struct product){.n_rows = n,
+                                   .x = x,
+                                   .sums = to,
+                                   .depth = r->input,
+                                   .columns = r->parts.columns[part],
+                                   .weights = weights + r->parts.from[part] * r->input});
+    }
 }
 
 /* Rows of the chunk, ROWS at a time: index i is a direction and so many steps of sequences. */
@@ -305,22 +279,19 @@ static void project_rows(void *context, int64_t begin, int64_t end)
     int64_t rows = r->chunk * r->batch, groups = (rows + ROWS - 1) / ROWS;
     for (int64_t i = begin; i < end; i++) {
         int64_t direction = i / groups, row = i % groups * ROWS;
-        struct product p = {.depth = r->input,
-                            .columns = r->width,
-                            .weights = (const T *)r->w + direction * r->input * r->width,
-                            .pitch = r->width};
+        const T *x[ROWS];
+        T *sums[ROWS];
+        int count = 0;
         for (int64_t last = row + ROWS; row < last && row < rows; row++) {
             int64_t n = row % r->batch, step = r->first + row / r->batch;
             if (step >= r->lengths[n])
                 continue;
             int64_t t = recurrent_time(r, direction, n, step);
             int64_t at = r->attrs->batch_first ? n * r->steps + t : t * r->batch + n;
-            p.x[p.n_rows] = (const T *)r->x + at * r->input;
-            p.sums[p.n_rows] = gates_of(r, direction, row);
-            begin_sums(r, direction, p.sums[p.n_rows++]);
+            x[count] = (const T *)r->x + at * r->input;
+            sums[count++] = gates_of(r, direction, row);
         }
-        if (p.n_rows)
-            multiply(&p);
+        project(r, direction, count, x, sums);
     }
 }
 
@@ -334,19 +305,20 @@ static void store(const struct recurrent *r, int64_t direction, int64_t n, int64
                      (char *)r->y->data + (size_t)(row * r->hidden) * size, 1, &convert_default);
 }
 
-static void take_step(struct group *g, int64_t direction, int64_t first, int64_t step)
+/* A step of sequences [first, end). */
+static void take_step(struct group *g, int64_t direction, int64_t first, int64_t end, int64_t step)
 {
     const struct recurrent *r = g->r;
     int64_t of[ROWS];
     g->n_rows = 0;
-    for (int64_t n = first; n < first + ROWS && n < r->batch; n++) {
+    for (int64_t n = first; n < end; n++) {
         if (step >= r->lengths[n])
             continue;
-        int64_t state = (direction * r->batch + n) * r->hidden;
+        int64_t state = direction * r->batch + n;
         g->gates[g->n_rows] = gates_of(r, direction, (step - r->first) * r->batch + n);
-        g->h[g->n_rows] = (T *)r->h + state;
-        g->c[g->n_rows] = (T *)r->c + state;
-        g->past[g->n_rows] = (T *)r->past + state;
+        g->h[g->n_rows] = (T *)r->h + state * r->hidden;
+        g->c[g->n_rows] = (T *)r->c + state * r->hidden;
+        g->past[g->n_rows] = (T *)r->past + state * r->parts.columns[r->parts.n - 1];
         of[g->n_rows++] = n;
     }
     if (g->n_rows)
@@ -358,26 +330,38 @@ static void take_step(struct group *g, int64_t direction, int64_t first, int64_t
 static void run_groups(void *context, int64_t begin, int64_t end)
 {
     const struct recurrent *r = context;
-    int64_t groups = (r->batch + ROWS - 1) / ROWS;
+    int64_t groups = (r->batch + r->together - 1) / r->together;
     for (int64_t i = begin; i < end; i++) {
-        int64_t direction = i / groups;
+        int64_t direction = i / groups, first = i % groups * r->together;
+        int64_t last = first + r->together < r->batch ? first + r->together : r->batch;
         struct group g = {
             .r = r,
             .activations = r->attrs->activations + (size_t)direction * r->cell->n_functions,
-            .recurrence = (const T *)r->recurrence + direction * r->hidden * r->width,
+            .recurrence = (const T *)r->recurrence + direction * r->hidden * r->parts.pitch,
             .peephole = r->p ? (const T *)r->p + direction * 3 * r->hidden : NULL,
         };
         if (resets_product(r))
             g.past_bias = (const T *)r->b + (direction * 2 + 1) * r->width + 2 * r->hidden;
         for (int64_t step = r->first; step < r->first + r->chunk; step++)
-            take_step(&g, direction, i % groups * ROWS, step);
+            take_step(&g, direction, first, last, step);
     }
+}
+
+/* As many sequences take a step together as leave each thread some: they read R once. */
+static int64_t choose_together(const struct recurrent *r, const struct team *team)
+{
+    const int64_t threads = team ? team->threads : 1;
+    const int64_t parts = (threads + r->directions - 1) / r->directions;
+    const int64_t rows = (r->batch + parts - 1) / parts;
+    return rows < 1 ? 1 : rows < ROWS ? rows : ROWS;
 }
 
 void T_CHUNK(struct recurrent *r, const struct team *team)
 {
-    int64_t rows = (r->chunk * r->batch + ROWS - 1) / ROWS, groups = (r->batch + ROWS - 1) / ROWS;
-    int64_t per_row = r->width * (r->input + r->hidden) + 1;
-    team_for(team, r->directions * rows, 1 + 32768 / per_row, project_rows, r);
-    team_for(team, r->directions * groups, 1 + 32768 / per_row, run_groups, r);
+    r->together = choose_together(r, team);
+    const int64_t rows = (r->chunk * r->batch + ROWS - 1) / ROWS;
+    const int64_t groups = (r->batch + r->together - 1) / r->together;
+    const int64_t per_row = r->width * (r->input + r->hidden) + 1;
+    team_for(team, r->directions * rows, 1 + 32768 / (ROWS * per_row), project_rows, r);
+    team_for(team, r->directions * groups, 1 + 32768 / (r->together * per_row), run_groups, r);
 }

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Products of rows and packed weights, in registers of one width. recurrent_steps.h defines
+ *
+ *     NAME(x)             a name of the width and T
+ *     REGISTER            its bytes, which divide RECURRENT_LANES
+ *     REGISTERS           so many are a tile of several rows wide, at most
+ *     ROW_REGISTERS       and a tile of one
+ *
+ * and includes this file for each width.
+ */
+
+#define ELEMENTS (REGISTER / T_BYTES)
+#define lanes NAME(lanes)
+#define lanes_at NAME(lanes_at)
+
+typedef T lanes __attribute__((vector_size(REGISTER)));
+typedef T lanes_at __attribute__((vector_size(REGISTER), aligned(sizeof(T)), may_alias));
+
+/* All elements at once: a loop over them would not become one instruction where it is unrolled. */
+#if REGISTER / T_BYTES == 16
+#define EACH(f)                                                                                    \
+    f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7), f(8), f(9), f(10), f(11), f(12), f(13), f(14), \
+        f(15)
+#elif REGISTER / T_BYTES == 8
+#define EACH(f) f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7)
+#else
+#define EACH(f) f(0), f(1), f(2), f(3)
+#endif
+#define ADDED(i) MULTIPLY_ADD(weights[i], x, before[i])
+
+INLINE void NAME(add)(lanes *restrict sum, const lanes *restrict weight, T x)
+{
+    const lanes weights = *weight, before = *sum;
+    *sum = (lanes){EACH(ADDED)};
+}
+
+/* Terms of `tall` rows and `wide` registers of sums from column `at` on; the weights are a panel's,
+ * `pitch` a row. `tall` and `wide` are constants to the compiler. */
+INLINE void NAME(tile)(int tall, int wide, const struct product *p, int64_t at, const T *weights,
+                       int64_t pitch, int64_t from, int64_t terms)
+{
+    lanes sums[TALL * REGISTERS > ROW_REGISTERS ? TALL * REGISTERS : ROW_REGISTERS];
+    const T *x[TALL];
+#pragma GCC unroll 8
+    for (int r = 0; r < tall; r++) {
+        x[r] = p->x[r] + from;
+#pragma GCC unroll 8
+        for (int v = 0; v < wide; v++)
+            sums[r * wide + v] = *(const lanes_at *)(p->sums[r] + at + v * ELEMENTS);
+    }
+    for (int64_t k = 0; k < terms; k++, weights += pitch) {
+        lanes weight[ROW_REGISTERS];
+#pragma GCC unroll 8
+        for (int v = 0; v < wide; v++)
+            weight[v] = *(const lanes_at *)(weights + v * ELEMENTS);
+#pragma GCC unroll 8
+        for (int r = 0; r < tall; r++)
+#pragma GCC unroll 8
+            for (int v = 0; v < wide; v++)
+                NAME(add)(&sums[r * wide + v], &weight[v], x[r][k]);
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < tall; r++)
+#pragma GCC unroll 8
+        for (int v = 0; v < wide; v++)
+            *(lanes_at *)(p->sums[r] + at + v * ELEMENTS) = sums[r * wide + v];
+}
+
+/* The same of any number of registers. */
+INLINE void NAME(rows)(int tall, int most, const struct product *p, int64_t at, int64_t pitch,
+                       const T *weights, int64_t from, int64_t terms)
+{
+    int64_t left = pitch / ELEMENTS;
+    for (; left >= most; left -= most, at += most * ELEMENTS, weights += most * ELEMENTS)
+        NAME(tile)(tall, most, p, at, weights, pitch, from, terms);
+    for (; left >= 2; left -= 2, at += 2 * ELEMENTS, weights += 2 * ELEMENTS)
+        NAME(tile)(tall, 2, p, at, weights, pitch, from, terms);
+    if (left)
+        NAME(tile)(tall, 1, p, at, weights, pitch, from, terms);
+}
+
+/* Some terms of a panel's columns, which are `pitch`, of all rows. */
+INLINE void NAME(panel)(struct product p, int64_t at, int64_t pitch, const T *weights, int64_t from,
+                        int64_t terms)
+{
+    for (int n; p.n_rows > 0; p.n_rows -= n, p.x += n, p.sums += n) {
+        const int tiles = (p.n_rows + TALL - 1) / TALL;
+        n = (p.n_rows + tiles - 1) / tiles;
+        switch (n) {
+        case 1:
+            NAME(rows)(1, ROW_REGISTERS, &p, at, pitch, weights, from, terms);
+            break;
+        case 2:
+            NAME(rows)(2, REGISTERS, &p, at, pitch, weights, from, terms);
+            break;
+        case 3:
+            NAME(rows)(3, REGISTERS, &p, at, pitch, weights, from, terms);
+            break;
+        case 4:
+            NAME(rows)(4, REGISTERS, &p, at, pitch, weights, from, terms);
+            break;
+        case 5:
+            NAME(rows)(5, REGISTERS, &p, at, pitch, weights, from, terms);
+            break;
+        default:
+            NAME(rows)(6, REGISTERS, &p, at, pitch, weights, from, terms);
+        }
+    }
+}
+
+INLINE void NAME(multiply)(const struct product *p)
+{
+    for (int64_t at = 0, pitch; at < p->columns; at += pitch) {
+        pitch = p->columns - at < PANEL ? p->columns - at : PANEL;
+        for (int64_t k = 0; k < p->depth; k += TERMS)
+            NAME(panel)
+        (*p, at, pitch, p->weights + at * p->depth + k * pitch, k,
+         p->depth - k < TERMS ? p->depth - k : TERMS);
+    }
+}
+
+#undef lanes
+#undef lanes_at
+#undef ELEMENTS
+#undef EACH
+#undef ADDED
+#undef NAME
+#undef REGISTER
+#undef REGISTERS
+#undef ROW_REGISTERS
