@@ -53,6 +53,12 @@ def number(value: float) -> np.ndarray:
     return np.array(value, np.float32)
 
 
+def recurrent(op: str, steps: int, batch: int, inputs: int, hidden: int) -> Case:
+    width = {"RNN": 1, "GRU": 3, "LSTM": 4}[op] * hidden
+    shapes = [(1, width, inputs), (1, width, hidden), (1, 2 * width)]
+    return Case(op, [(steps, batch, inputs)], shapes, {"hidden_size": hidden})
+
+
 CASES = {
     # Functions and activations.
     "exp": Case("Exp", [IMAGE]),
@@ -101,6 +107,13 @@ CASES = {
         "SoftmaxCrossEntropyLoss", [(1, 21, 80, 80)], [np.arange(6400).reshape(1, 80, 80) % 21]
     ),
     "attention": Case("Attention", [(1, 4, 197, 64)] * 3, opset=23),
+    "attention128": Case("Attention", [(1, 12, 128, 64)] * 3, opset=23),
+    "attention_row50": Case(
+        "Attention", [(1, 8, 1, 64), (1, 8, 50, 64), (1, 8, 50, 64)], opset=23
+    ),
+    "attention_row300": Case(
+        "Attention", [(1, 8, 1, 64), (1, 8, 300, 64), (1, 8, 300, 64)], opset=23
+    ),
     "globallp": Case("GlobalLpPool", [IMAGE]),
     "reducesum_all": Case("ReduceSum", [(1000000,)], [ints(0)]),
     "reducesum_last": Case("ReduceSum", [(3136, 384)], [ints(-1)]),
@@ -167,7 +180,13 @@ CASES = {
         [(2, 192, 32), (2, 192, 48), (2, 384)],
         {"direction": "bidirectional", "hidden_size": 48},
     ),
+    "lstm_row": recurrent("LSTM", 100, 1, 256, 256),
+    "lstm_batch8": recurrent("LSTM", 50, 8, 64, 128),
+    "lstm_batch32": recurrent("LSTM", 50, 32, 128, 128),
     "gru": Case("GRU", [(20, 2, 32)], [(1, 144, 32), (1, 144, 48)], {"hidden_size": 48}),
+    "gru_row": recurrent("GRU", 100, 1, 256, 256),
+    "gru_batch32": recurrent("GRU", 20, 32, 256, 256),
+    "rnn_batch8": recurrent("RNN", 50, 8, 128, 128),
     # Products.
     "conv3x3": Case("Conv", [(1, 64, 40, 40)], [(64, 64, 3, 3)], {"pads": [1] * 4}),
     "conv1x1": Case("Conv", [(1, 128, 40, 40)], [(128, 128, 1, 1)]),
