@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "codegen/llvm/memory.h"
+#include "gir/form.h"
 
 #define MOST_LANES 64
 
@@ -14,24 +15,7 @@
 
 static unsigned width_of(tssa_dtype dtype)
 {
-    switch (dtype) {
-    case TSSA_BOOL:
-        return 1;
-    case TSSA_INT8:
-    case TSSA_UINT8:
-        return 8;
-    case TSSA_FLOAT16:
-    case TSSA_BFLOAT16:
-    case TSSA_INT16:
-    case TSSA_UINT16:
-        return 16;
-    case TSSA_FLOAT:
-    case TSSA_INT32:
-    case TSSA_UINT32:
-        return 32;
-    default:
-        return 64;
-    }
+    return dtype == TSSA_BOOL ? 1 : 8 * gir_width(dtype);
 }
 
 static bool is_float(tssa_dtype dtype)
@@ -245,7 +229,7 @@ LLVMValue emit_convert(struct emitter *e, LLVMValue x, tssa_dtype from, tssa_dty
 
 unsigned emit_size(tssa_dtype dtype)
 {
-    return (width_of(dtype) + 7) / 8;
+    return gir_width(dtype);
 }
 
 static LLVMValue address(const struct emitter *e, const struct gir_code *code)

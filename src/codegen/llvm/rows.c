@@ -14,9 +14,7 @@ LLVMValue rows_combine(const struct rows *r, const struct reduction *one, LLVMVa
 
 bool rows_find_nans(const struct rows *r, uint32_t step)
 {
-    const struct gir_code *code = rows_code(r, step);
-    return (code->scalar == SCALAR_MAX || code->scalar == SCALAR_MIN) &&
-           (code->type == TSSA_FLOAT || code->type == TSSA_DOUBLE);
+    return gir_finds_extreme(rows_code(r, step));
 }
 
 void rows_emit_once(const struct rows *r)
@@ -78,8 +76,6 @@ void rows_emit_steps(const struct rows *r, LLVMValue index)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-#define MOST_BYTES (96 * 1024) /* of the stack, for rows as lanes */
-
 static tssa_dtype type_of_arg(const struct gir_arg *arg)
 {
     return arg->dtype == TSSA_BOOL ? TSSA_UINT8 : (tssa_dtype)arg->dtype;
@@ -92,35 +88,10 @@ LLVMValue rows_make_memory(const struct rows *r, tssa_dtype dtype, uint64_t n)
     return llvm->LLVMBuildAlloca(r->e->builder, llvm->LLVMArrayType2(vector, n), "");
 }
 
-/* Up to how many elements rows are lanes, if they are. */
-static uint64_t most_of(const struct gir_kernel *kernel)
-{
-    for (uint32_t i = 0; i < kernel->n_args; i++)
-        if (gir_args(kernel)[i].moves == GIR_STRIDED)
-            return PLANE_ROW;
-    return SHORT_ROW;
-}
-
 /* For so many elements, as whole tiles. */
 static uint64_t room_for(uint64_t n)
 {
     return (n + TILE - 1) / TILE * TILE;
-}
-
-/* Of rows as lanes, whose vectors lie on the stack: how many bytes that takes. */
-static size_t short_bytes(const struct rows *r)
-{
-    const struct gir_kernel *kernel = r->e->kernel;
-    size_t bytes = 0;
-    for (uint32_t i = 0; i < kernel->n_args; i++)
-        bytes += (size_t)emit_size(type_of_arg(&gir_args(kernel)[i])) *
-                 (gir_args(kernel)[i].moves ? room_for(r->most) : 1);
-    for (uint32_t i = 0; i < kernel->n_codes; i++) {
-        const size_t width = emit_size(rows_code(r, i)->type);
-        bytes += rows_code(r, i)->op == GIR_REDUCE ? width * LANES : 0;
-        bytes += r->when[i].kept_in ? width * r->most : 0;
-    }
-    return bytes * LANES;
 }
 
 /* Where long rows have what is kept: side by side, as many elements as vectors have. */
@@ -147,24 +118,24 @@ void rows_emit_memory(struct rows *r)
     uint32_t n = 0;
     r->e->lanes = LANES;
     find_kept(r);
-    r->most = most_of(kernel);
-    r->has_short = short_bytes(r) <= MOST_BYTES;
+    r->across = gir_find_across(kernel, r->when, r->e->register_bytes);
     for (uint32_t i = 0; i < kernel->n_codes; i++) {
         const struct gir_code *code = rows_code(r, i);
-        if (r->has_short && r->when[i].kept_in)
-            r->short_kept[i] = rows_make_memory(r, code->type, r->most);
+        if (r->across.room && r->when[i].kept_in)
+            r->short_kept[i] = rows_make_memory(r, code->type, r->across.room);
         if (code->op != GIR_REDUCE)
             continue;
         r->levels[n] = rows_make_memory(r, code->type, LONG_LEVELS);
         if (rows_find_nans(r, i))
             r->nans[n] = rows_make_memory(r, TSSA_UINT8, 1);
-        if (r->has_short)
+        if (r->across.room)
             r->elements[n] = rows_make_memory(r, code->type, LANES);
         n++;
     }
-    for (uint32_t i = 0; r->has_short && i < kernel->n_args; i++) {
+    for (uint32_t i = 0; r->across.room && i < kernel->n_args; i++) {
         const struct gir_arg *arg = &gir_args(kernel)[i];
-        r->args[i] = rows_make_memory(r, type_of_arg(arg), arg->moves ? room_for(r->most) : 1);
+        r->args[i] =
+            rows_make_memory(r, type_of_arg(arg), arg->moves ? room_for(r->across.room) : 1);
     }
 }
 

@@ -5,9 +5,11 @@
 #define TSSA_CODEGEN_LLVM_ROWS_H
 
 #include "codegen/llvm/function.h"
+#include "gir/form.h"
 #include "ir/reduction.h"
 
 #define LANES REDUCTION_LANES
+_Static_assert(LANES == GIR_FORM_LANES, "the lanes of reductions are rows, too");
 
 struct reduction {
     uint32_t step, number; /* of all reductions of the kernel */
@@ -26,8 +28,7 @@ struct rows {
     bool needed[GIR_MAX_CODES]; /* in the pass, and once for each element */
     /* Memory. Of rows as lanes: an element is a vector of its values in all of these, so is what is
      * once for a row. */
-    bool has_short;
-    uint64_t most; /* elements of these */
+    struct gir_across across;
     /* of rows whose elements are lanes: what is left over, by levels */
     LLVMValue levels[GIR_MAX_REDUCTIONS];
     LLVMValue nans[GIR_MAX_REDUCTIONS]; /* and in which lanes of that there were any */
@@ -38,10 +39,7 @@ struct rows {
 };
 
 #define LONG_LEVELS 7 /* above the first: enough for 2^53 elements */
-#define SHORT_ROW 20  /* elements: a vector of so few is slower than copies and full vectors */
-#define PLANE_ROW                                                                                  \
-    GIR_MAX_PLANES /* elements, where an argument's lie apart: its rows are side by side then */
-#define TILE 16    /* memory for rows as lanes is whole tiles of so many elements */
+#define TILE GIR_FORM_TILE
 
 static inline const struct gir_code *rows_code(const struct rows *r, uint32_t step)
 {

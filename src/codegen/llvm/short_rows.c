@@ -16,39 +16,15 @@
  */
 #include "codegen/llvm/rows.h"
 
-#define LEAST_ROWS 4
-#define LEAST_PLANE_ROWS 12 /* of these, fewer are gathered row by row */
-
-#define MASK_REGISTER_BYTES 64 /* AVX-512 */
-
-/* Up to how many elements the copies cost less than vectors of which few lanes are there: functions
- * take long, halving the lanes of a reduction takes a while, and everything does where masks are
- * made of vectors. */
-static uint64_t longest(const struct rows *r)
-{
-    uint64_t n = 4;
-    if (r->most > SHORT_ROW)
-        return r->most;
-    if (r->e->register_bytes < MASK_REGISTER_BYTES)
-        return SHORT_ROW;
-    for (uint32_t i = 0; i < r->e->kernel->n_codes; i++) {
-        if (gir_is_call(rows_code(r, i)))
-            return SHORT_ROW;
-        if (rows_code(r, i)->op == GIR_REDUCE)
-            n = 12;
-    }
-    return n;
-}
-
 LLVMValue rows_emit_is_short(const struct rows *r)
 {
     const struct function *f = r->f;
-    if (!r->has_short)
+    if (!r->across.room)
         return NULL;
     LLVMValue is_short =
-        function_compare(f, LLVM_SLE, f->params[LENGTH], function_number(f, longest(r)));
-    const uint64_t least = r->most > SHORT_ROW ? LEAST_PLANE_ROWS : LEAST_ROWS;
-    LLVMValue many = function_compare(f, LLVM_SGE, f->params[ROWS], function_number(f, least));
+        function_compare(f, LLVM_SLE, f->params[LENGTH], function_number(f, r->across.longest));
+    LLVMValue fewest = function_number(f, r->across.fewest);
+    LLVMValue many = function_compare(f, LLVM_SGE, f->params[ROWS], fewest);
     return emit_binary(r->e, LLVM_AND, is_short, many);
 }
 
@@ -83,7 +59,7 @@ static void store_element(const struct rows *r, const struct reduction *one, LLV
 static void emit_element_steps(const struct rows *r, LLVMValue index)
 {
     struct emitter *e = r->e;
-    const bool again = r->most > LANES;
+    const bool again = r->across.room > LANES;
     LLVMValue slot =
         again ? emit_binary(e, LLVM_AND, index, function_number(r->f, LANES - 1)) : index;
     rows_emit_steps(r, e->index);
@@ -98,7 +74,7 @@ static void emit_element_steps(const struct rows *r, LLVMValue index)
 /* Nothing is combined yet: of one element at least, which is what there is of none. */
 static void begin_elements(const struct rows *r)
 {
-    const uint64_t n = r->most > LANES ? LANES : 1;
+    const uint64_t n = r->across.room > LANES ? LANES : 1;
     for (uint32_t i = 0; i < r->n; i++)
         for (uint64_t k = 0; k < n; k++)
             store_element(r, &r->reductions[i], function_number(r->f, k),
@@ -137,7 +113,7 @@ static void emit_pass(struct rows *r)
     e->index = emit_binary(e, LLVM_MUL, loop.index, function_number(f, LANES));
     emit_element_steps(r, loop.index);
     row_loop_end(r, &loop);
-    if (r->n && r->most > LANES) {
+    if (r->n && r->across.room > LANES) {
         LLVMValue most = function_number(f, LANES);
         count = emit_select(e, function_compare(f, LLVM_SLT, count, most), count, most);
     }
