@@ -556,7 +556,8 @@ typedef struct tssa_session_options {
     /*
      * Which operators this session computes in one kernel, where it does (the device makes such
      * kernels, or `compile` asks for them), and why others are not in one; which the device lacks,
-     * so that the CPU runs them. Called while the session is made; may be NULL.
+     * so that the CPU runs them; of the pass "gir", what each kernel is estimated to take. Called
+     * while the session is made; may be NULL.
      */
     void (*remark)(void *user, const tssa_remark *remark);
     void *remark_user;

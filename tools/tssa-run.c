@@ -178,6 +178,18 @@ static tssa_status *run_once(struct job *job, double *milliseconds)
     return NULL;
 }
 
+/* Of kernels, and of what became none; or of all else. */
+static void print_remarks(struct remark_list *remarks, enum remark_choice choice)
+{
+    if (choice == REMARKS_GIR) {
+        remarks_keep_kernels(remarks);
+        remarks_print_kernels(remarks);
+    } else if (choice == REMARKS_SESSION) {
+        remarks_drop_kernels(remarks);
+        remarks_print(remarks);
+    }
+}
+
 /* --remarks: what the session says of itself. */
 static tssa_status *make_session(struct job *job)
 {
@@ -192,8 +204,8 @@ static tssa_status *make_session(struct job *job)
     tssa_status *status = tssa_session_create(job->model, &options, &job->session);
     if (!status)
         status = remarks_settle(&remarks, job->model);
-    if (!status && job->arguments.remarks)
-        remarks_print(&remarks);
+    if (!status)
+        print_remarks(&remarks, job->arguments.remarks);
     remarks_free(&remarks);
     return status;
 }

@@ -3,17 +3,25 @@
 
 #include <stdio.h>
 
+#include "base/text.h"
 #include "device/library.h"
+#include "gir/estimate.h"
 #include "ir/fuse.h"
 
-static void remark(const tssa_session_options *options, tssa_remark_kind kind,
-                   const struct ir_op *op, const char *message)
+static void remark_of(const tssa_session_options *options, const char *pass, tssa_remark_kind kind,
+                      const struct ir_op *op, const char *message)
 {
     char described[256];
     ir_op_describe(op, described, sizeof described);
     options->remark(
         options->remark_user,
-        &(tssa_remark){.kind = kind, .pass = "session", .op = described, .message = message});
+        &(tssa_remark){.kind = kind, .pass = pass, .op = described, .message = message});
+}
+
+static void remark(const tssa_session_options *options, tssa_remark_kind kind,
+                   const struct ir_op *op, const char *message)
+{
+    remark_of(options, "session", kind, op, message);
 }
 
 /* Is there a step on the host that the library computes, if it is there? */
@@ -139,4 +147,54 @@ void session_remark_loops(const struct block_plan *block, const tssa_session_opt
         if (step->repeat || step->why)
             remark_loop(step, options);
     }
+}
+
+/* ---- Kernels --------------------------------------------------------------------------------- */
+
+#define LIKELY_SIZE 1024 /* of what a run tells, as the pass `fuse` has it */
+
+struct kernel_remarks {
+    const struct gir_rates *rates;
+    const tssa_session_options *options;
+};
+
+/* Nothing is said of what is no kernel: who refused it has. */
+static tssa_status *explain(const struct ir_op *op, const struct gir_rates *rates,
+                            struct text *text)
+{
+    const struct cost_sizes sizes = {.size = LIKELY_SIZE};
+    struct gir_fused built;
+    const char *why;
+    bool good = true;
+    if (ir_op_is(op, IR_OP_MatMul) || ir_op_is(op, IR_OP_Gemm))
+        return gir_explain_product(op, rates, &sizes, text) ? NULL : status_out_of_memory();
+    if (!ir_fuse_body(op) || ir_fuse_holds(op))
+        return NULL;
+    tssa_status *status = gir_build_fuse(op, op->parent->graph->allocator, &built, &why);
+    if (!status && !why)
+        good = gir_explain(op, &built, rates, &sizes, text);
+    gir_fused_free(&built);
+    return good ? status : status_out_of_memory();
+}
+
+static tssa_status *remark_kernel(void *user, struct ir_op *op)
+{
+    const struct kernel_remarks *remarks = user;
+    struct text text;
+    text_init(&text, op->parent->graph->allocator);
+    tssa_status *status = explain(op, remarks->rates, &text);
+    if (!status && text.size)
+        remark_of(remarks->options, "gir", TSSA_REMARK_APPLIED, op, text_string(&text));
+    text_free(&text);
+    return status;
+}
+
+tssa_status *session_remark_kernels(const struct ir_graph *graph, const struct device *device,
+                                    const tssa_session_options *options)
+{
+    struct kernel_remarks remarks = {.options = options};
+    if (!options->remark || !device->rates)
+        return NULL;
+    remarks.rates = device->rates();
+    return ir_block_walk(graph->body, remark_kernel, &remarks);
 }

@@ -146,9 +146,10 @@ uint32_t gir_find_passes(const struct gir_kernel *kernel, struct gir_when *when)
         else if (code->op == GIR_STATE || code->op == GIR_NEXT ||
                  code->op == (kernel->columns ? GIR_ROW : GIR_POSITION))
             when[i].varies = true;
-        else if (!kernel->grid &&
-                 (code->op == GIR_LOAD || code->op == GIR_LOOKUP || code->op == GIR_STORE))
+        else if (!kernel->grid && (code->op == GIR_LOAD || code->op == GIR_STORE))
             when[i].varies = gir_varies(kernel, &args[gir_arg_of(code)]);
+        else if (!kernel->grid && code->op == GIR_LOOKUP) /* as the row's number does, too */
+            when[i].varies |= gir_varies(kernel, &args[gir_arg_of(code)]);
         if ((code->op == GIR_REDUCE || (gir_has_effect(code) && when[i].varies)) &&
             n <= when[i].pass)
             n = when[i].pass + 1u;

@@ -103,7 +103,7 @@ enum gir_form gir_form_of(const struct gir_kernel *kernel, const struct gir_acro
                           double rows, double length)
 {
     if (kernel->columns)
-        return GIR_FORM_COLUMNS;
+        return gir_iterates(kernel) ? GIR_FORM_ITERATIONS : GIR_FORM_COLUMNS;
     if (!kernel->whole_rows)
         return GIR_FORM_ELEMENTS;
     return across->room && length <= (double)across->longest && rows >= (double)across->fewest

@@ -7,6 +7,7 @@
  *     rows along     whole rows, one after the other: vectors along each
  *     rows across    whole rows, 32 at a time: a vector is the same element of all of them
  *     columns        vectors of columns, row by row
+ *     iterations     the same, where a row needs what the one before has come to
  *
  * Code for whole rows has both forms, where there is room on the stack for rows as lanes; which one
  * runs is told by how many there are in a call, and how long they are.
@@ -21,6 +22,7 @@ enum gir_form {
     GIR_FORM_ROWS_ALONG,
     GIR_FORM_ROWS_ACROSS,
     GIR_FORM_COLUMNS,
+    GIR_FORM_ITERATIONS,
     GIR_FORM_COUNT
 };
 

@@ -168,6 +168,36 @@ tssa_status *remarks_settle(struct remark_list *list, const tssa_model *model)
     return status;
 }
 
+/* ---- Kernels --------------------------------------------------------------------------------- */
+
+static bool is_of_kernel(const struct remark *remark)
+{
+    return strcmp(remark->pass, "gir") == 0;
+}
+
+static bool tells_of_kernels(const void *unused, const struct remark *remark)
+{
+    (void)unused;
+    return is_of_kernel(remark) ||
+           (remark->kind == TSSA_REMARK_MISSED && strcmp(remark->pass, "fuse") == 0);
+}
+
+static bool tells_no_estimate(const void *unused, const struct remark *remark)
+{
+    (void)unused;
+    return !is_of_kernel(remark);
+}
+
+void remarks_keep_kernels(struct remark_list *list)
+{
+    filter(list, list->count, tells_of_kernels, NULL);
+}
+
+void remarks_drop_kernels(struct remark_list *list)
+{
+    filter(list, list->count, tells_no_estimate, NULL);
+}
+
 /* ---- Printing -------------------------------------------------------------------------------- */
 
 static void print_times(const struct remark *remark)
@@ -193,12 +223,22 @@ static size_t print_kind(const struct remark_list *list, tssa_remark_kind kind, 
     return printed;
 }
 
-void remarks_print(const struct remark_list *list)
+static void print_both(const struct remark_list *list, const char *applied, const char *missed)
 {
-    size_t printed = print_kind(list, TSSA_REMARK_APPLIED, "what was rewritten");
-    printed += print_kind(list, TSSA_REMARK_MISSED, "what stays, and why");
+    size_t printed = print_kind(list, TSSA_REMARK_APPLIED, applied);
+    printed += print_kind(list, TSSA_REMARK_MISSED, missed);
     if (!printed)
         printf("no remarks\n");
+}
+
+void remarks_print(const struct remark_list *list)
+{
+    print_both(list, "what was rewritten", "what stays, and why");
+}
+
+void remarks_print_kernels(const struct remark_list *list)
+{
+    print_both(list, "what is computed in one", "what is not in one with others, and why");
 }
 
 void remarks_print_missed(const struct remark_list *list, const char *op, int indent)

@@ -29,10 +29,15 @@ void remarks_pass_done(struct remark_list *list, const char *pass);
 /* Forgets what could not be done with loops and branches that are not there any more, and tells the
  * same thing once: of the copies of a node, say. */
 tssa_status *remarks_settle(struct remark_list *list, const tssa_model *model);
+/* Those that say what a kernel is and takes, and what became none; all but what a kernel takes. */
+void remarks_keep_kernels(struct remark_list *list);
+void remarks_drop_kernels(struct remark_list *list);
 void remarks_free(struct remark_list *list);
 
 /* What was done, then what was not, in the order of the passes. */
 void remarks_print(const struct remark_list *list);
+/* What remarks_keep_kernels left. */
+void remarks_print_kernels(const struct remark_list *list);
 /* One line for each that says why `op` is left as it is. */
 void remarks_print_missed(const struct remark_list *list, const char *op, int indent);
 

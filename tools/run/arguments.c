@@ -22,6 +22,15 @@ static int read_stage(const struct tool_option *option, const char *argument, vo
     return argument_refuse(option->name, argument, "graph, session, gir or cuda");
 }
 
+static int read_remarks(const struct tool_option *option, const char *argument, void *all)
+{
+    struct arguments *arguments = all;
+    if (argument && strcmp(argument, "gir") != 0)
+        return argument_refuse(option->name, argument, "gir, or nothing,");
+    arguments->remarks = argument ? REMARKS_GIR : REMARKS_SESSION;
+    return 0;
+}
+
 static const struct tool_option options[] = {
     HEADLINE(1, "Inputs:"),
 
@@ -43,10 +52,11 @@ static const struct tool_option options[] = {
     {"profile", 0, "FILE", 0,
      "Write a Chrome trace of the steps, loop bodies added up; -: print a table of operators", 3,
      TEXT(profile)},
-    {"remarks", 0, NULL, 0,
+    {"remarks", 0, "gir", OPTION_ARG_OPTIONAL,
      "Print which operators the session computes in one kernel, why others are not in one, and "
-     "which the device lacks",
-     3, SWITCH(remarks)},
+     "which the device lacks; gir: what each kernel is, what else there was, and what it is "
+     "estimated to move and to take",
+     3, READ_ALL(read_remarks)},
 
     HEADLINE(4, "Looking, without running:"),
     {"inspect", 0, NULL, 0, "Print inputs, outputs, opset and operators", 4, SWITCH(inspect)},
@@ -108,7 +118,9 @@ static int complete(void *all)
         return EINVAL;
     }
     if (arguments->common.compile == COMPILE_UNSAID) /* one run takes less than compiling for it */
-        arguments->common.compile = arguments->repeat ? TSSA_COMPILE_WAIT : TSSA_COMPILE_OFF;
+        arguments->common.compile = arguments->repeat || arguments->remarks == REMARKS_GIR
+                                        ? TSSA_COMPILE_WAIT
+                                        : TSSA_COMPILE_OFF;
     return 0;
 }
 

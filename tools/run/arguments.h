@@ -7,6 +7,9 @@
 
 enum output_format { OUTPUT_NPY, OUTPUT_PB };
 
+/* --remarks: none, all but those on kernels, these. */
+enum remark_choice { REMARKS_NONE, REMARKS_SESSION, REMARKS_GIR };
+
 struct arguments {
     struct common_arguments common;
     const char *model;
@@ -16,7 +19,8 @@ struct arguments {
     int64_t repeat; /* timed runs; 0: none beside the one */
     const char *profile;
     const char *dump_stage; /* --dump-ir: a stage of tssa_session_options.dump, or DUMP_GRAPH */
-    bool inspect, boxes, remarks, poison;
+    enum remark_choice remarks;
+    bool inspect, boxes, poison;
 };
 
 #define DUMP_GRAPH "graph" /* the model's, optimized */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The CPU's row in the table of devices, and its kernel of every op. */
+#include "base/isa.h"
 #include "device/cpu/compile.h"
 #include "device/cpu/provider.h"
 #include "device/devices.h"
 #include "device/memory.h"
-#include "gir/fuse.h"
+#include "gir/estimate.h"
 #include "ir/cost.h"
 #include "ir/fuse.h"
 #include "ir/row.h"
@@ -144,7 +145,8 @@ static int64_t row_length(const struct ir_op *op)
 #define LONG_ROW 512
 
 /* Short rows are lanes, and exponentials are not stored in between; the positions of longer ones
- * are found in vectors, and what long ones are divided by takes fewer walks. */
+ * are found in vectors, and what long ones are divided by takes fewer walks. But for short rows
+ * gir/estimate.h cannot tell: both have the same bytes and operations. */
 static bool takes_alone(void *user, const struct ir_op *op)
 {
     const int64_t n = row_length(op);
@@ -188,6 +190,11 @@ static const struct ir_fusion *lend_fusion(struct device_context *context)
     return &fusion;
 }
 
+static const struct gir_rates *rates(void)
+{
+    return isa_level() == ISA_V4 ? &gir_rates_v4 : &gir_rates_v3;
+}
+
 static void close_context(struct device_context *context)
 {
     cpu_compile_close(context);
@@ -201,6 +208,7 @@ const struct device cpu_device = {
     .find_kernel = find_kernel,
     .library = &cpu_library,
     .compile = cpu_compile,
+    .rates = rates,
     .fusion = lend_fusion,
     .close = close_context,
     DEVICE_READY_STREAMS,
