@@ -14,6 +14,22 @@
 typedef void (*codegen_function)(const void *a, const void *b, void *out, int64_t n);
 
 /*
+ * A copy between n rows, at most CODEGEN_ROWS, and memory in which an element of so many rows is a
+ * vector: the rows are `step` bytes apart, their elements `between`. It is of one size of elements,
+ * and goes to the vectors, whose lanes without a row are then any, or to the rows.
+ */
+typedef void (*codegen_copy)(void *rows, int64_t step, int64_t between, void *vectors,
+                             int64_t elements, int64_t n);
+#define CODEGEN_ROWS 32
+#define CODEGEN_SIZES 4 /* 1, 2, 4 and 8 bytes */
+
+/* What code may call: pointers only, which it finds by their places. */
+struct codegen_calls {
+    const codegen_function *f32, *f64; /* functions by scalar_id */
+    const codegen_copy *in, *out;      /* to the vectors, and to the rows, by size */
+};
+
+/*
  * What the code is: args[k] is where argument k has the first row, steps[k] how many bytes behind a
  * row the next one begins; of n_args arguments, steps[n_args + k] is how many bytes lie between the
  * elements of a row, if it is strided; steps[2 * n_args + k] between the rows that are looked up in
@@ -21,11 +37,10 @@ typedef void (*codegen_function)(const void *a, const void *b, void *out, int64_
  * written but n elements or records (of what does not move, one) in each of `rows` rows. A result
  * may lie where an operand lies that it may lie on, else it overlaps nothing. Rows are whole where
  * the kernel wants that, and may then have no elements; `scratch` is memory for gir_kept_bytes()
- * for each element of one, and for CODEGEN_MORE elements more. functions[0] is the table of f32's
- * functions by scalar_id, functions[1] that of f64's.
+ * for each element of one, and for CODEGEN_MORE elements more.
  */
 typedef void (*codegen_run)(void *const *args, const int64_t *steps, int64_t rows, int64_t n,
-                            const codegen_function *const *functions, void *scratch);
+                            const struct codegen_calls *calls, void *scratch);
 #define CODEGEN_MORE 32
 
 /* The name of that function in an object file. */
@@ -55,7 +70,7 @@ struct codegen {
 /* The plugin, and its symbol: const struct codegen *(char *message, size_t size). NULL: it cannot
  * be used here, and the message says why. Its number is that of all that is above. */
 #define CODEGEN_PLUGIN "tssa-llvm"
-#define CODEGEN_SYMBOL "tssa_plugin_codegen_3"
+#define CODEGEN_SYMBOL "tssa_plugin_codegen_4"
 typedef const struct codegen *(*codegen_open)(char *message, size_t size);
 
 #endif

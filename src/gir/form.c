@@ -53,11 +53,10 @@ static bool has_planes(const struct gir_kernel *kernel)
 static size_t bytes_across(const struct gir_kernel *kernel, const struct gir_when *when,
                            uint64_t most)
 {
-    const uint64_t tiles = (most + GIR_FORM_TILE - 1) / GIR_FORM_TILE * GIR_FORM_TILE;
     size_t bytes = 0;
     for (uint32_t i = 0; i < kernel->n_args; i++)
         bytes += (size_t)gir_width((tssa_dtype)gir_args(kernel)[i].dtype) *
-                 (gir_args(kernel)[i].moves ? tiles : 1);
+                 (gir_args(kernel)[i].moves ? most : 1);
     for (uint32_t i = 0; i < kernel->n_codes; i++) {
         const struct gir_code *code = &gir_codes(kernel)[i];
         const size_t width = gir_width((tssa_dtype)code->type);

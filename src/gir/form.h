@@ -27,7 +27,7 @@ enum gir_form {
 };
 
 #define GIR_FORM_LANES 32 /* rows that are across at a time, elements of a vector of long ones */
-#define GIR_FORM_TILE 16  /* memory for rows as lanes is whole tiles of so many elements */
+#define GIR_FORM_TILE 16  /* elements of a row that are moved together where it becomes lanes */
 
 /* Of whole rows. */
 struct gir_across {

@@ -65,11 +65,11 @@ static inline int shim_turn(int turn, int count)
 /* The kernel as a codegen_run. */
 #define LAUNCHER(name, ...)                                                                        \
     void name##_run(void *const *args, const int64_t *steps, int64_t rows, int64_t n,              \
-                    const void *functions, void *scratch);                                         \
+                    const void *calls, void *scratch);                                             \
     void name##_run(void *const *args, const int64_t *steps, int64_t rows, int64_t n,              \
-                    const void *functions, void *scratch)                                          \
+                    const void *calls, void *scratch)                                              \
     {                                                                                              \
-        (void)args, (void)steps, (void)functions, (void)scratch;                                   \
+        (void)args, (void)steps, (void)calls, (void)scratch;                                       \
         for (int turn = 0; turn < SHIM_THREADS; turn++) {                                          \
             shim_thread = shim_turn(turn, SHIM_THREADS);                                           \
             name(__VA_ARGS__);                                                                     \

@@ -337,8 +337,7 @@ static void emit_store(struct emitter *e, const struct gir_code *code)
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* An entry of an array of pointers. */
-static LLVMValue emit_entry_of(const struct emitter *e, LLVMValue array, unsigned number)
+LLVMValue emit_entry_of(const struct emitter *e, LLVMValue array, unsigned number)
 {
     LLVMType pointer = e->llvm->LLVMPointerTypeInContext(e->context, 0);
     LLVMValue index = emit_int(e, 64, number);
@@ -356,7 +355,7 @@ static LLVMValue emit_call(struct emitter *e, const struct gir_code *code)
     for (uint32_t i = 0; i < gir_n_operands(code); i++)
         llvm->LLVMSetAlignment(
             llvm->LLVMBuildStore(e->builder, e->values[code->operands[i]], e->rooms[i]), 8);
-    LLVMValue table = emit_entry_of(e, e->functions, code->type == TSSA_DOUBLE);
+    LLVMValue table = emit_entry_of(e, e->calls, code->type == TSSA_DOUBLE);
     LLVMValue function = emit_entry_of(e, table, code->scalar);
     LLVMValue args[] = {e->rooms[0], e->rooms[1], e->rooms[2], emit_int(e, 64, e->lanes)};
     llvm->LLVMBuildCall2(e->builder, type, function, args, 4, "");

@@ -39,9 +39,9 @@ struct emitter {
     LLVMValue element;
     /* and the rows that are there of that; NULL: any may be loaded */
     LLVMValue row_masks[GIR_MAX_ARGS];
-    LLVMValue length;    /* of a row */
-    LLVMValue functions; /* the tables */
-    LLVMValue rooms[3];  /* memory for a, b and out of a call; NULL where nothing is called */
+    LLVMValue length;   /* of a row */
+    LLVMValue calls;    /* struct codegen_calls */
+    LLVMValue rooms[3]; /* memory for a, b and out of a call; NULL where nothing is called */
     LLVMValue values[GIR_MAX_CODES];
 };
 
@@ -51,6 +51,8 @@ unsigned emit_size(tssa_dtype dtype);                             /* of one lane
 LLVMValue emit_int(const struct emitter *e, unsigned bits, uint64_t value);
 /* x in all lanes. */
 LLVMValue emit_splat(const struct emitter *e, LLVMValue x, tssa_dtype dtype);
+/* An entry of an array of pointers. */
+LLVMValue emit_entry_of(const struct emitter *e, LLVMValue array, unsigned number);
 LLVMValue emit_intrinsic(struct emitter *e, const char *name, LLVMType *types, unsigned n_types,
                          LLVMValue *args, unsigned n_args);
 LLVMValue emit_binary(const struct emitter *e, int opcode, LLVMValue x, LLVMValue y);

@@ -6,7 +6,7 @@
 
 #include "codegen/llvm/emit.h"
 
-enum { ARGS, STEPS, ROWS, LENGTH, FUNCTIONS, SCRATCH, N_PARAMS };
+enum { ARGS, STEPS, ROWS, LENGTH, CALLS, SCRATCH, N_PARAMS };
 
 struct function {
     struct emitter *e;

@@ -228,7 +228,7 @@ static void make_function(struct function *f)
                                  [STEPS] = pointer,
                                  [ROWS] = function_integer(f, 64),
                                  [LENGTH] = function_integer(f, 64),
-                                 [FUNCTIONS] = pointer,
+                                 [CALLS] = pointer,
                                  [SCRATCH] = pointer};
     LLVMType type =
         llvm->LLVMFunctionType(llvm->LLVMVoidTypeInContext(e->context), params, N_PARAMS, 0);
@@ -236,7 +236,7 @@ static void make_function(struct function *f)
     e->function = f->function;
     for (unsigned i = 0; i < N_PARAMS; i++)
         f->params[i] = llvm->LLVMGetParam(f->function, i);
-    e->functions = f->params[FUNCTIONS];
+    e->calls = f->params[CALLS];
     const unsigned nounwind = llvm->LLVMGetEnumAttributeKindForName("nounwind", 8);
     llvm->LLVMAddAttributeAtIndex(f->function, LLVM_OF_FUNCTION,
                                   llvm->LLVMCreateEnumAttribute(e->context, nounwind, 0));

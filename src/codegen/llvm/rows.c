@@ -88,12 +88,6 @@ LLVMValue rows_make_memory(const struct rows *r, tssa_dtype dtype, uint64_t n)
     return llvm->LLVMBuildAlloca(r->e->builder, llvm->LLVMArrayType2(vector, n), "");
 }
 
-/* For so many elements, as whole tiles. */
-static uint64_t room_for(uint64_t n)
-{
-    return (n + TILE - 1) / TILE * TILE;
-}
-
 /* Where long rows have what is kept: side by side, as many elements as vectors have. */
 static void find_kept(struct rows *r)
 {
@@ -134,8 +128,7 @@ void rows_emit_memory(struct rows *r)
     }
     for (uint32_t i = 0; r->across.room && i < kernel->n_args; i++) {
         const struct gir_arg *arg = &gir_args(kernel)[i];
-        r->args[i] =
-            rows_make_memory(r, type_of_arg(arg), arg->moves ? room_for(r->across.room) : 1);
+        r->args[i] = rows_make_memory(r, type_of_arg(arg), arg->moves ? r->across.room : 1);
     }
 }
 

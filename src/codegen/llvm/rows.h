@@ -39,7 +39,6 @@ struct rows {
 };
 
 #define LONG_LEVELS 7 /* above the first: enough for 2^53 elements */
-#define TILE GIR_FORM_TILE
 
 static inline const struct gir_code *rows_code(const struct rows *r, uint32_t step)
 {

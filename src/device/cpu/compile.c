@@ -7,6 +7,7 @@
 #include "base/isa.h"
 #include "codegen/cache.h"
 #include "codegen/client.h"
+#include "device/cpu/copies.h"
 #include "device/cpu/functions.h"
 #include "device/cpu/object.h"
 
@@ -30,6 +31,15 @@ struct compiled {
 static enum codegen_level level(void)
 {
     return isa_level() == ISA_V4 ? CODEGEN_V4 : CODEGEN_V3;
+}
+
+static struct codegen_calls calls_of(enum codegen_level of)
+{
+    return (struct codegen_calls){
+        .f32 = of == CODEGEN_V4 ? cpu_functions_f32_v4 : cpu_functions_f32_v3,
+        .f64 = of == CODEGEN_V4 ? cpu_functions_f64_v4 : cpu_functions_f64_v3,
+        .in = cpu_copies_in,
+        .out = cpu_copies_out};
 }
 
 /* ---- Entries --------------------------------------------------------------------------------- */
@@ -74,10 +84,7 @@ static bool add(struct device_context *context, const struct gir_kernel *kernel,
     } else {
         memcpy(&entry->code.run, &entry->object.entry, sizeof entry->object.entry);
         entry->code.kept = gir_kept_bytes(kernel);
-        entry->code.functions[0] =
-            level() == CODEGEN_V4 ? cpu_functions_f32_v4 : cpu_functions_f32_v3;
-        entry->code.functions[1] =
-            level() == CODEGEN_V4 ? cpu_functions_f64_v4 : cpu_functions_f64_v3;
+        entry->code.calls = calls_of(level());
     }
     entry->next = atomic_load(&compiled->entries);
     while (!atomic_compare_exchange_weak(&compiled->entries, &entry->next, entry))
@@ -151,14 +158,14 @@ static tssa_status *take(const struct batch *b)
 }
 
 /* A process opens LLVM, which takes as long as some kernels: each has work for several times that
- * (measured: 20 ms to open it, 5 to 10 for a plain kernel, 70 to 80 for one of whole rows). */
+ * (measured: 15 ms to open it, 4 to 10 for a plain kernel, 27 to 32 for one of whole rows). */
 static struct codegen_share share_for(const struct batch *b)
 {
     const struct team *team = b->context->team;
     uint32_t work = 0;
     for (uint32_t i = 0; i < b->n_jobs; i++)
-        work += b->jobs[i].kernel->whole_rows ? 7 : 1;
-    const uint32_t threads = team ? (uint32_t)team->threads : 1, worth = work / 6;
+        work += b->jobs[i].kernel->whole_rows ? 5 : 1;
+    const uint32_t threads = team ? (uint32_t)team->threads : 1, worth = work / 5;
     uint32_t processes = threads < b->n_jobs ? threads : b->n_jobs;
     processes = processes < worth ? processes : worth;
     return (struct codegen_share){.processes = processes ? (int)processes : 1,

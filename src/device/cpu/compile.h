@@ -9,8 +9,8 @@
 /* What a kernel has become. */
 struct cpu_code {
     codegen_run run;
-    const codegen_function *functions[2]; /* of f32, of f64 */
-    size_t kept;                          /* gir_kept_bytes() */
+    struct codegen_calls calls;
+    size_t kept; /* gir_kept_bytes() */
 };
 
 /*

@@ -160,7 +160,7 @@ static void run_rows(void *context, void *scratch, int64_t begin, int64_t end)
                 at[k] += here * walk->steps[axis][k];
         }
         rows = rows < walk->sizes[1] - index ? rows : walk->sizes[1] - index;
-        walk->code->run((void *const *)at, walk->given, rows, walk->sizes[0], walk->code->functions,
+        walk->code->run((void *const *)at, walk->given, rows, walk->sizes[0], &walk->code->calls,
                         scratch);
         begin += rows;
     }

@@ -55,7 +55,7 @@ void walk_run(void *context, int64_t begin, int64_t end)
             rows = (end - begin) / length;
         if (rows > walk->sizes[1] - index[1])
             rows = walk->sizes[1] - index[1];
-        walk->code->run((void *const *)at, walk->given, rows, n, walk->code->functions, NULL);
+        walk->code->run((void *const *)at, walk->given, rows, n, &walk->code->calls, NULL);
         begin += rows * n;
     }
 }
@@ -76,7 +76,7 @@ void walk_run_columns(void *context, int64_t begin, int64_t end)
             n = n < BLOCK ? n : BLOCK;
             rows = gir_triangle_rows(walk->diagonal, index[0] + n, rows);
         }
-        walk->code->run((void *const *)at, walk->given, rows, n, walk->code->functions, NULL);
+        walk->code->run((void *const *)at, walk->given, rows, n, &walk->code->calls, NULL);
         begin += n;
     }
 }
@@ -99,7 +99,7 @@ static void make_one(struct kernel_call *call)
     const struct walk *walk = &((struct walk_call *)call)->walk;
     _Alignas(TENSOR_ALIGNMENT) char kept[KEPT_MOST];
     walk->code->run((void *const *)walk->data, walk->given, walk->sizes[1], walk->sizes[0],
-                    walk->code->functions, kept);
+                    &walk->code->calls, kept);
 }
 
 static void make_elements(struct kernel_call *call)
