@@ -31,10 +31,11 @@ conformance: setup-test build venv ## run the official ONNX test cases
 test-real: build ## run real exported models and compare (DIR=folder)
 	$(BUILD)/tssa-real $(DIR)
 
-nightly: build venv ## what takes too long for every change: 150,000 random programs, functions of all floats
+nightly: build venv ## what takes too long for every change: 650,000 random programs, functions of all floats
 	TSSA_FLOAT_STRIDE=1 $(BUILD)/tests/test_numerics
 	TSSA_FLOAT_STRIDE=1 $(BUILD)/tests/test_numerics_f64
 	TSSA_PROGRAMS=100000 $(BUILD)/tests/test_random_imperative
+	TSSA_PLUGIN_DIR=$(BUILD) TSSA_PROGRAMS=10000% $(BUILD)/tests/test_kernels
 	build/venv/bin/python tests/differential.py $(BUILD)/libtssa.so --programs 50000 --progress
 
 bench: build ## run the benchmarks; with build/models and build/venv (make models) also against ONNX Runtime

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,10 +21,13 @@
 #include "common/random_programs.h"
 #include "common/random_rows.h"
 #include "common/test_device.h"
+#include "common/xmalloc.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
 #include "ir/verifier.h"
 #include "runtime/compile.h"
+
+#define ROUNDS 2 /* runs of each program */
 
 struct ir_graph *kernel_parse(const char *text)
 {
@@ -210,7 +214,19 @@ char *kernel_text(enum kernel_kind kind, uint64_t seed)
     return kinds[kind].text(seed);
 }
 
-bool kernel_check_text(enum kernel_kind kind, const char *text, uint64_t seed,
+/* For one run of the program; the caller releases them. */
+static uint32_t make_inputs(enum kernel_kind kind, struct random *random,
+                            const struct ir_graph *graph, struct value *inputs)
+{
+    const uint32_t n = graph->body->n_params;
+    int64_t sizes[8];
+    kinds[kind].make_sizes(random, sizes);
+    for (uint32_t i = 0; i < n; i++)
+        make_input(random, graph->body->params[i]->type, sizes, &inputs[i]);
+    return n;
+}
+
+static bool check_runs(enum kernel_kind kind, const char *text, uint64_t seed,
                        struct device_context *device)
 {
     struct random random = {seed};
@@ -224,16 +240,12 @@ bool kernel_check_text(enum kernel_kind kind, const char *text, uint64_t seed,
         no_error(compile_fused(graph, device, -1, &report));
     kernel_program_open(&compiled, graph, device);
     kernel_program_open(&interpreted, kernel_parse(text), test_device());
-    for (int round = 0; round < 2; round++) {
+    for (int round = 0; round < ROUNDS; round++) {
         struct value inputs[KERNEL_MAX_VALUES];
         const struct value *given[KERNEL_MAX_VALUES];
-        const uint32_t n = graph->body->n_params;
-        int64_t sizes[8];
-        kinds[kind].make_sizes(&random, sizes);
-        for (uint32_t i = 0; i < n; i++) {
-            make_input(&random, graph->body->params[i]->type, sizes, &inputs[i]);
+        const uint32_t n = make_inputs(kind, &random, graph, inputs);
+        for (uint32_t i = 0; i < n; i++)
             given[i] = &inputs[i];
-        }
         tssa_status *status = run_execute(compiled.run, given, compiled.outputs),
                     *other = run_execute(interpreted.run, given, interpreted.outputs);
         if (!status != !other)
@@ -254,10 +266,98 @@ bool kernel_check_text(enum kernel_kind kind, const char *text, uint64_t seed,
     return report.compiled == 1;
 }
 
+/* What fails is said with the seed, by which TSSA_SEED asks for this program alone. */
+bool kernel_check_text(enum kernel_kind kind, const char *text, uint64_t seed,
+                       struct device_context *device)
+{
+    char *named = xprintf("// TSSA_SEED=%llu\n%s", (unsigned long long)seed, text);
+    const bool compiled = check_runs(kind, named, seed, device);
+    free(named);
+    return compiled;
+}
+
 bool kernel_check(enum kernel_kind kind, uint64_t seed, struct device_context *device)
 {
     char *text = kernel_text(kind, seed);
     const bool compiled = kernel_check_text(kind, text, seed, device);
     free(text);
     return compiled;
+}
+
+/* ---- What programs have ---------------------------------------------------------------------- */
+
+static void see_values(struct kernel_seen *seen, const struct tensor *tensor)
+{
+    const size_t width = dtype_info(tensor->dtype)->size;
+    for (size_t i = 0, n = tensor_count(tensor); i < n && dtype_is_float(tensor->dtype); i++) {
+        const char *at = (const char *)tensor->data + i * width;
+        const double x = dtype_load_double(tensor->dtype, at);
+        seen->nan += isnan(x);
+        seen->infinite += isinf(x);
+        seen->minus_zero += x == 0 && signbit(x);
+        seen->denormal += tensor->dtype == TSSA_DOUBLE    ? fpclassify(x) == FP_SUBNORMAL
+                          : tensor->dtype == TSSA_FLOAT16 ? x != 0 && fabs(x) < 0x1p-14
+                                                          : x != 0 && fabs(x) < 0x1p-126;
+    }
+}
+
+static void see_input(struct kernel_seen *seen, const struct tensor *tensor)
+{
+    bool has_one = false;
+    seen->dtypes[tensor->dtype]++;
+    seen->ranks[tensor->rank]++;
+    for (int i = 0; i < tensor->rank; i++)
+        has_one |= tensor->dims[i] == 1;
+    seen->ones += has_one;
+    seen->empty += tensor_count(tensor) == 0;
+    see_values(seen, tensor);
+}
+
+/* Of types: an axis of one element in every run, where another operand may have more. */
+static bool is_broadcast(const struct ir_type *type)
+{
+    int64_t size;
+    for (int i = 0; i < type->rank; i++)
+        if (dim_is_const(type->dims[i], &size) && size == 1)
+            return true;
+    return false;
+}
+
+static tssa_status *see_op(void *context, struct ir_op *op)
+{
+    struct kernel_seen *seen = context;
+    seen->ops[op->info->id]++;
+    return NULL;
+}
+
+/* Slices with a step below zero. */
+static unsigned long count_backward(const char *text)
+{
+    unsigned long n = 0;
+    int step;
+    while ((text = strstr(text, "slice(")) != NULL)
+        n += sscanf(text++, "slice(%*d, %*d, %*d, %d", &step) == 1 && step < 0;
+    return n;
+}
+
+void kernel_see(enum kernel_kind kind, uint64_t seed, struct kernel_seen *seen)
+{
+    struct random random = {seed};
+    struct value inputs[KERNEL_MAX_VALUES];
+    char *text = kernel_text(kind, seed);
+    struct ir_graph *graph = kernel_parse(text);
+    seen->programs++;
+    seen->backward += count_backward(text);
+    no_error(ir_block_walk(graph->body, see_op, seen));
+    for (uint32_t i = 0; i < graph->body->n_params; i++)
+        seen->broadcast += is_broadcast(graph->body->params[i]->type);
+    for (int round = 0; round < ROUNDS; round++) {
+        const uint32_t n = make_inputs(kind, &random, graph, inputs);
+        for (uint32_t i = 0; i < n; i++) {
+            see_input(seen, &inputs[i].tensor);
+            value_release(&inputs[i]);
+        }
+    }
+    ir_graph_free(graph);
+    free(text);
 }

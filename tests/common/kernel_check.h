@@ -9,9 +9,11 @@
 
 #include "common/model_run.h"
 #include "device/device.h"
+#include "ir/ir.h"
 #include "runtime/executor.h"
 
 #define KERNEL_MAX_VALUES 16 /* inputs of a graph, and outputs */
+#define KERNEL_MAX_RANK 8    /* of them */
 
 struct kernel_program {
     struct ir_graph *graph;
@@ -56,5 +58,17 @@ bool kernel_check(enum kernel_kind kind, uint64_t seed, struct device_context *d
 /* The same of a text, with operands of that kind; sizes are named A to H. */
 bool kernel_check_text(enum kernel_kind kind, const char *text, uint64_t seed,
                        struct device_context *device);
+
+/* How often there is what, in programs and in what they are run with. */
+struct kernel_seen {
+    unsigned long programs, dtypes[TSSA_DTYPE_COUNT], ranks[KERNEL_MAX_RANK + 1]; /* of operands */
+    unsigned long ops[IR_OP_COUNT];
+    unsigned long broadcast, ones, empty;              /* operands that are so */
+    unsigned long backward;                            /* slices */
+    unsigned long nan, infinite, minus_zero, denormal; /* elements */
+};
+
+/* Adds what kernel_check would run. */
+void kernel_see(enum kernel_kind kind, uint64_t seed, struct kernel_seen *seen);
 
 #endif
