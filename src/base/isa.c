@@ -10,6 +10,16 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 
+static bool has_v2(void)
+{
+    unsigned a, b, basic, extended, d;
+    const unsigned CX16 = 1u << 13, LAHF = 1u;
+    if (!__get_cpuid(1, &a, &b, &basic, &d) || !__get_cpuid(0x80000001, &a, &b, &extended, &d))
+        return false;
+    return (basic & CX16) != 0 && (extended & LAHF) != 0 && __builtin_cpu_supports("ssse3") &&
+           __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
+}
+
 /* The compilers' question also covers whether the operating system keeps the registers. */
 static bool has_v3(void)
 {
@@ -31,7 +41,9 @@ static bool has_v4(void)
 
 static enum isa machine_level(void)
 {
-    return !has_v3() ? ISA_BASE : has_v4() ? ISA_V4 : ISA_V3;
+    if (!has_v3())
+        return has_v2() ? ISA_V2 : ISA_BASE;
+    return has_v4() ? ISA_V4 : ISA_V3;
 }
 
 /* What tells the processor's model and its instructions; not the number of the core that answers
@@ -63,9 +75,11 @@ void isa_describe(char *text, size_t size)
 static enum isa allowed_level(void)
 {
     const char *wanted = secure_getenv("TSSA_ISA");
-    if (wanted && strcmp(wanted, "base") == 0)
-        return ISA_BASE;
-    return wanted && strcmp(wanted, "v3") == 0 ? ISA_V3 : ISA_V4;
+    static const char *const names[] = {"base", "v2", "v3"};
+    for (int i = 0; wanted && i < ISA_V4; i++)
+        if (strcmp(wanted, names[i]) == 0)
+            return (enum isa)i;
+    return ISA_V4;
 }
 
 enum isa isa_level(void)

@@ -8,13 +8,14 @@
 /* Levels of x86-64's ABI; other processors have the lowest only. */
 enum isa {
     ISA_BASE, /* what the compiler was told to assume */
+    ISA_V2,   /* x86-64-v2: SSE4.2 */
     ISA_V3,   /* x86-64-v3: AVX2 and fused multiply-add */
     ISA_V4,   /* x86-64-v4: AVX-512 */
 };
 
 /*
- * The highest level that this machine and the environment allow: TSSA_ISA, when it is "base" or
- * "v3", limits it. Asked once per process. Any thread.
+ * The highest level that this machine and the environment allow: TSSA_ISA, when it is "base", "v2"
+ * or "v3", limits it. Asked once per process. Any thread.
  */
 enum isa isa_level(void);
 

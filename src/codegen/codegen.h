@@ -48,7 +48,7 @@ typedef void (*codegen_run)(void *const *args, const int64_t *steps, int64_t row
 
 /* The instruction set that code is made for: this machine's, or the level of x86-64's ABI of this
  * number. */
-enum codegen_level { CODEGEN_V3 = 3, CODEGEN_V4 = 4 };
+enum codegen_level { CODEGEN_V2 = 2, CODEGEN_V3 = 3, CODEGEN_V4 = 4 };
 
 struct codegen_object {
     const void *bytes; /* a relocatable ELF file */

@@ -17,7 +17,7 @@ struct compiling {
     int n_warnings;
 };
 
-/* Where kernels are compiled for real, and may be: x86-64-v3, LLVM. Prints why not. */
+/* Where kernels are compiled for real, and may be: x86-64-v2, LLVM. Prints why not. */
 bool compiling_is_possible(void);
 
 /* What tests/codegen/fake_codegen.c does from now on; NULL: the real generator. */

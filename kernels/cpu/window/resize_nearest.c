@@ -255,7 +255,7 @@ tssa_status *resize_nearest(struct kernel_args *args, const struct tensor *in,
         for (int64_t i = 0; i < work.length; i++)
             work.leaves |= work.along->outside[i];
         /* Compilers make lanes of it, one by one, where vectors are shorter. */
-        work.twice = isa_level() != ISA_BASE && work.size == 4 && work.repeats == 2 &&
+        work.twice = isa_level() >= ISA_V3 && work.size == 4 && work.repeats == 2 &&
                      work.whole >= TWICE && work.whole * 2 == work.length && !work.leaves;
     }
     return parts_for(args, dims_product(out->dims, 0, work.axes), work.length * 2, 0, nearest_rows,

@@ -68,6 +68,7 @@ enum llvm_predicate {
     LLVM_OGE = 3,
     LLVM_OLT = 4,
     LLVM_OLE = 5,
+    LLVM_ONE = 6,
     LLVM_UNO = 8,
     LLVM_UNE = 14
 };

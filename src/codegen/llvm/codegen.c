@@ -20,13 +20,18 @@ static struct llvm_api llvm;
 
 /* ---- The machine ----------------------------------------------------------------------------- */
 
+static unsigned register_bytes(enum codegen_level level)
+{
+    return level == CODEGEN_V4 ? 64 : level == CODEGEN_V3 ? 32 : 16;
+}
+
 /* Two registers of the widest type: 32 floats with AVX-512. Of whole rows as many as a step of a
  * reduction has. */
 static unsigned lanes_of(const struct gir_kernel *kernel, enum codegen_level level)
 {
     if (kernel->whole_rows)
         return REDUCTION_LANES;
-    unsigned lanes = level == CODEGEN_V4 ? 32 : 16;
+    unsigned lanes = register_bytes(level) / 2;
     for (uint32_t i = 0; i < kernel->n_codes; i++) {
         const tssa_dtype type = gir_codes(kernel)[i].type;
         if (type == TSSA_DOUBLE || type == TSSA_INT64 || type == TSSA_UINT64)
@@ -37,6 +42,7 @@ static unsigned lanes_of(const struct gir_kernel *kernel, enum codegen_level lev
 
 static LLVMMachine make_machine(enum codegen_level level, char *message, size_t size)
 {
+    const char *lower = level == CODEGEN_V3 ? "x86-64-v3" : "x86-64-v2";
     char *triple = llvm.LLVMGetDefaultTargetTriple(), *error = NULL;
     char *cpu = level == CODEGEN_V4 ? llvm.LLVMGetHostCPUName() : NULL;
     char *features = level == CODEGEN_V4 ? llvm.LLVMGetHostCPUFeatures() : NULL;
@@ -45,7 +51,7 @@ static LLVMMachine make_machine(enum codegen_level level, char *message, size_t 
     if (llvm.LLVMGetTargetFromTriple(triple, &target, &error))
         snprintf(message, size, "%s", error ? error : "LLVM does not know this machine");
     else
-        machine = llvm.LLVMCreateTargetMachine(target, triple, cpu ? cpu : "x86-64-v3",
+        machine = llvm.LLVMCreateTargetMachine(target, triple, cpu ? cpu : lower,
                                                features ? features : "", LLVM_LEVEL_DEFAULT,
                                                LLVM_RELOC_PIC, LLVM_MODEL_SMALL);
     if (error)
@@ -114,7 +120,8 @@ static bool compile(const struct gir_kernel *kernel, enum codegen_level level,
     bool good = false;
     if (machine) {
         e->llvm = &llvm;
-        e->register_bytes = level == CODEGEN_V4 ? 64 : 32;
+        e->register_bytes = register_bytes(level);
+        e->has_fma = level >= CODEGEN_V3;
         e->kernel = kernel;
         e->context = llvm.LLVMContextCreate();
         good = compile_in(e, level, machine, object, message, size);

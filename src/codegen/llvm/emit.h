@@ -24,6 +24,7 @@ struct emitter {
     LLVMValue function; /* being made: steps may add blocks to it */
     unsigned lanes;     /* of values being emitted */
     unsigned register_bytes;
+    bool has_fma;
     bool failed; /* LLVM lacks an intrinsic */
 
     /* For loads and stores of what moves: where the elements are, and the lanes that are there,

@@ -53,9 +53,41 @@ static LLVMValue multiply(const struct emitter *e, LLVMValue a, LLVMValue b)
     return emit_binary(e, LLVM_FMUL, a, b);
 }
 
+static LLVMValue wide(const struct emitter *e, LLVMValue x)
+{
+    return emit_cast(e, LLVM_FP_EXT, x, emit_type(e, TSSA_DOUBLE));
+}
+
+/*
+ * Without the instruction: in double the product is exact, and of the sum what it lacks is known
+ * (Knuth's two-sum). Where it lacks something the sum becomes what is odd of its two neighbours, so
+ * that it is no middle of two floats and is rounded as the exact one is (Boldo and Melquiond). What
+ * lacks NaN, of infinities and NaN, stays as it is.
+ */
+static LLVMValue fma_by_double(const struct emitter *e, LLVMValue a, LLVMValue b, LLVMValue c)
+{
+    LLVMType words = emit_type(e, TSSA_UINT64);
+    LLVMValue product = multiply(e, wide(e, a), wide(e, b)), addend = wide(e, c);
+    LLVMValue sum = add(e, product, addend), rest = subtract(e, sum, product);
+    LLVMValue lacks =
+        add(e, subtract(e, product, subtract(e, sum, rest)), subtract(e, addend, rest));
+    LLVMValue bits = emit_cast(e, LLVM_BITCAST, sum, words);
+    LLVMValue beyond = emit_binary(e, LLVM_XOR, bits, emit_cast(e, LLVM_BITCAST, lacks, words));
+    beyond = emit_binary(e, LLVM_LSHR, beyond, emit_constant(e, TSSA_UINT64, 63));
+    LLVMValue odd = emit_binary(e, LLVM_OR, emit_binary(e, LLVM_SUB, bits, beyond),
+                                emit_constant(e, TSSA_UINT64, 1));
+    LLVMValue inexact =
+        e->llvm->LLVMBuildFCmp(e->builder, LLVM_ONE, lacks, emit_constant(e, TSSA_DOUBLE, 0), "");
+    LLVMValue rounded = emit_cast(e, LLVM_BITCAST, odd, emit_type(e, TSSA_DOUBLE));
+    return emit_cast(e, LLVM_FP_TRUNC, emit_select(e, inexact, rounded, sum),
+                     emit_type(e, TSSA_FLOAT));
+}
+
 static LLVMValue fma_of(struct emitter *e, LLVMValue a, LLVMValue b, LLVMValue c)
 {
     LLVMType type = emit_type(e, TSSA_FLOAT);
+    if (!e->has_fma)
+        return fma_by_double(e, a, b, c);
     return emit_intrinsic(e, "llvm.fma", &type, 1, (LLVMValue[]){a, b, c}, 3);
 }
 

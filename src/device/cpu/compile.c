@@ -30,16 +30,28 @@ struct compiled {
 
 static enum codegen_level level(void)
 {
-    return isa_level() == ISA_V4 ? CODEGEN_V4 : CODEGEN_V3;
+    return isa_level() == ISA_V4 ? CODEGEN_V4 : isa_level() == ISA_V3 ? CODEGEN_V3 : CODEGEN_V2;
 }
 
 static struct codegen_calls calls_of(enum codegen_level of)
 {
-    return (struct codegen_calls){
-        .f32 = of == CODEGEN_V4 ? cpu_functions_f32_v4 : cpu_functions_f32_v3,
-        .f64 = of == CODEGEN_V4 ? cpu_functions_f64_v4 : cpu_functions_f64_v3,
-        .in = cpu_copies_in,
-        .out = cpu_copies_out};
+    const bool is_v4 = of == CODEGEN_V4;
+    if (of == CODEGEN_V2) /* no whole rows, and so no copies */
+        return (struct codegen_calls){.f32 = cpu_functions_f32_base, .f64 = cpu_functions_f64_base};
+    return (struct codegen_calls){.f32 = is_v4 ? cpu_functions_f32_v4 : cpu_functions_f32_v3,
+                                  .f64 = is_v4 ? cpu_functions_f64_v4 : cpu_functions_f64_v3,
+                                  .in = cpu_copies_in,
+                                  .out = cpu_copies_out};
+}
+
+/* Why this machine has no code for it; NULL: it may have. */
+static const char *refuses(const struct gir_kernel *kernel)
+{
+    if (isa_level() < ISA_V2)
+        return "kernels need SSE4.2 (x86-64-v2)";
+    if (isa_level() < ISA_V3 && (kernel->whole_rows || kernel->columns))
+        return "kernels of rows need AVX2 and fused multiply-add (x86-64-v3)";
+    return NULL;
 }
 
 /* ---- Entries --------------------------------------------------------------------------------- */
@@ -115,14 +127,12 @@ static bool is_asked_for(const struct batch *b, const struct gir_kernel *kernel)
 static tssa_status *look_up(struct batch *b, const struct gir_kernel *kernel)
 {
     const tssa_allocator *allocator = b->context->allocator;
+    const char *why = refuses(kernel);
     size_t size;
     if (find(compiled_of(b->context), kernel) || is_asked_for(b, kernel))
         return NULL;
-    if (isa_level() < ISA_V3)
-        return add(b->context, kernel, NULL, 0,
-                   "kernels need AVX2 and fused multiply-add (x86-64-v3)", false)
-                   ? NULL
-                   : status_out_of_memory();
+    if (why)
+        return add(b->context, kernel, NULL, 0, why, false) ? NULL : status_out_of_memory();
     void *object = cache_read(&b->cache, allocator, kernel, &size);
     if (!object) {
         b->jobs[b->n_jobs++].kernel = kernel;

@@ -9,7 +9,8 @@
 #include "codegen/codegen.h"
 
 /* By SCALAR_ id; NULL where there is none. */
-extern const codegen_function cpu_functions_f32_v3[SCALAR_COUNT_OF_IDS],
+extern const codegen_function cpu_functions_f32_base[SCALAR_COUNT_OF_IDS],
+    cpu_functions_f64_base[SCALAR_COUNT_OF_IDS], cpu_functions_f32_v3[SCALAR_COUNT_OF_IDS],
     cpu_functions_f32_v4[SCALAR_COUNT_OF_IDS], cpu_functions_f64_v3[SCALAR_COUNT_OF_IDS],
     cpu_functions_f64_v4[SCALAR_COUNT_OF_IDS];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The loops of functions.h for one type: T, T_IS_FLOAT and so on as in
- * ir/scalar/ops.h; T_LANES, of the widest vectors; T_V3 and T_V4, the tables. */
+ * ir/scalar/ops.h; T_LANES, of the widest vectors; T_BASE, T_V3 and T_V4, the tables. */
 #include "base/clones.h"
 #include "device/cpu/functions.h"
 #include "ir/scalar/ops.h"
@@ -31,6 +31,11 @@
 #else
 #define LEVEL(name, level) loop_##name
 #endif
+#define CALL(name, operands) [SCALAR_##name] = LEVEL(name, base),
+const codegen_function T_BASE[SCALAR_COUNT_OF_IDS] = {
+#include "gir/calls.def"
+};
+#undef CALL
 #define CALL(name, operands) [SCALAR_##name] = LEVEL(name, v3),
 const codegen_function T_V3[SCALAR_COUNT_OF_IDS] = {
 #include "gir/calls.def"

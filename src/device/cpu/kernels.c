@@ -99,10 +99,21 @@ static bool is_arg(const struct ir_op *op)
     return ir_op_is(op, IR_OP_ArgMax) || ir_op_is(op, IR_OP_ArgMin);
 }
 
+/* Conversions to and from it are instructions of AVX2's processors. */
+static bool has_half(const struct ir_op *op)
+{
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        if (ir_operand(op, i) && ir_operand(op, i)->type->dtype == TSSA_FLOAT16)
+            return true;
+    return op->results[0].type->dtype == TSSA_FLOAT16;
+}
+
 static const char *refuses(void *user, const struct ir_op *op)
 {
     const char *why = gir_refuses(op);
     (void)user;
+    if (!why && isa_level() < ISA_V3 && has_half(op))
+        return "float16 needs AVX2 (x86-64-v3)";
     if (!why && is_arg(op) && !is_worth_walking(op))
         return "its rows do not fill the vectors that functions are computed in";
     if (!why && crosses_lines(op))
@@ -173,21 +184,22 @@ static const char *refuses_whole(void *user, const struct ir_op *fuse)
     return why;
 }
 
+#define EVERYWHERE (IR_FUSES_ELEMENTWISE | IR_FUSES_RULES | IR_FUSES_CONCATS | IR_FUSES_GATHERS)
+#define CPU_FUSION(more)                                                                           \
+    {                                                                                              \
+        .classes = EVERYWHERE | (more), .machine = &cost_cpu, .most_operands = 32,                 \
+        .moves_inside = true, .borrows = true, .refuses = refuses,                                 \
+        .refuses_planes = refuses_planes, .refuses_whole = refuses_whole,                          \
+        .takes_alone = takes_alone                                                                 \
+    }
+
 static const struct ir_fusion *lend_fusion(struct device_context *context)
 {
-    static const struct ir_fusion fusion = {
-        .classes = IR_FUSES_ELEMENTWISE | IR_FUSES_RULES | IR_FUSES_ROWS | IR_FUSES_CONCATS |
-                   IR_FUSES_COLUMNS | IR_FUSES_POSITIONS | IR_FUSES_GATHERS | IR_FUSES_LOOPS,
-        .machine = &cost_cpu,
-        .most_operands = 32,
-        .moves_inside = true,
-        .borrows = true,
-        .refuses = refuses,
-        .refuses_planes = refuses_planes,
-        .refuses_whole = refuses_whole,
-        .takes_alone = takes_alone};
+    static const struct ir_fusion all = CPU_FUSION(IR_FUSES_ROWS | IR_FUSES_COLUMNS |
+                                                   IR_FUSES_POSITIONS | IR_FUSES_LOOPS),
+                                  without_rows = CPU_FUSION(0);
     (void)context;
-    return &fusion;
+    return isa_level() < ISA_V3 ? &without_rows : &all;
 }
 
 static const struct gir_rates *rates(void)
