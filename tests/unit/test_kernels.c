@@ -6,7 +6,7 @@
  * TSSA_SEED=N runs one of each kind and prints it (common/random_programs.h).
  */
 /* ctest-labels: random */
-/* ctest-timeout: 600 */
+/* ctest-timeout: 1200 */
 /* ctest-isa: v3 v2 */
 #include <math.h>
 #include <setjmp.h>
