@@ -124,8 +124,8 @@ struct ir_value *ir_fuse_returned(const struct ir_op *op, uint32_t result);
 
 /* The Loop or Scan that the op is made of; NULL: it is no fuse op, or one of other ops. */
 struct ir_op *ir_fuse_loop(const struct ir_op *op);
-/* The fuse op that an iteration of a Loop or Scan is, beside constants and what computes integers of
- * one element; NULL: it is more. */
+/* The fuse op that an iteration of a Loop or Scan is, beside constants and what computes integers
+ * of one element; NULL: it is more. */
 struct ir_op *ir_fuse_iteration(const struct ir_op *loop);
 /* Is the op in a fuse op, at any depth? */
 bool ir_fuse_holds(const struct ir_op *op);
