@@ -162,8 +162,6 @@ static tssa_status *check_grid_code(struct checker *c, const struct gir_code *co
         return code->type == TSSA_INT64 && code->bits < c->kernel->n_numbers
                    ? NULL
                    : wrong(c, "there is no such number");
-    case GIR_ROW:
-        return code->type == TSSA_INT64 ? NULL : wrong(c, "it is no number");
     case GIR_CHECK:
         return code->type == TSSA_BOOL && c->codes[code->operands[0]].type == TSSA_BOOL
                    ? NULL
@@ -312,6 +310,10 @@ static tssa_status *check_code(struct checker *c, const struct gir_code *code)
     case GIR_STORE:
     case GIR_LOOKUP:
         return check_memory(c, code);
+    case GIR_ROW:
+        return code->type == TSSA_INT64 && (c->kernel->grid || c->iterates)
+                   ? NULL
+                   : wrong(c, "it is no number of a row, or there are none");
     case GIR_STATE:
     case GIR_NEXT:
     case GIR_LAST:

@@ -145,9 +145,11 @@ enum gir_op {
     GIR_STATE,
     GIR_NEXT, /* what state operand 0 is in the row behind: operand 1 */
     GIR_LAST, /* what state operand 0 is behind the last row: one value for the column */
+    /* The number of the row; type: i64. Of iterations, and of grids, where a position is that of
+     * the column. */
+    GIR_ROW,
     /* ---- Of grids ---- */
     GIR_NUMBER,   /* bits: which of those that the call tells; type: i64 */
-    GIR_ROW,      /* the number of the row; type: i64 (a position: that of the column) */
     GIR_STORE_AT, /* bits, type and operand 0 as of a store; element number operand 1, an i64 */
     GIR_CHECK,    /* operand 0, a truth value, is true, or else the call has failed */
     GIR_OP_COUNT

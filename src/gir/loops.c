@@ -212,7 +212,7 @@ static uint32_t outer(struct mapper *m, const struct ir_value *value, const stru
     if (value->block != body)
         return mapper_load(m, value, view);
     if (first && value->index == 0)
-        return mapper_position(m, 0, TSSA_INT64);
+        return gir_make(&m->maker, (struct gir_code){.op = GIR_ROW, .type = TSSA_INT64});
     if (value->index < first)
         return mapper_refuse(m, "a condition ends the loop");
     if (value->index >= first + n)
@@ -416,7 +416,7 @@ static void finish_args(struct mapper *m)
     for (uint32_t i = 0; i < m->n_args; i++) {
         const struct gir_map *map = &m->part->maps[i];
         m->args[i].per_column = !(map->axes & 1);
-        told |= !m->args[i].is_result && map->index != GIR_POSITIONS && (map->axes & 1);
+        told |= !m->args[i].is_result && (map->axes & 1);
     }
     if (!told)
         mapper_refuse(m, "how many iterations there are is not known");

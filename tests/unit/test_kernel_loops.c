@@ -38,21 +38,21 @@ static const char usual[] = LOOPED_GRAPH(
 static void texts(void **state)
 {
     static const char expected[] =
-        "columns, args 0: f32 moves per column, 1: f32 moves per column, 2: f32 moves, 3: i64, "
-        "4: f32 result per column, 5: f32 result\n"
+        "columns, args 0: f32 moves per column, 1: f32 moves per column, 2: f32 moves, "
+        "3: f32 result per column, 4: f32 result\n"
         "%0 = load 0 : f32\n"
         "%1 = state %0 : f32\n"
         "%2 = load 1 : f32\n"
         "%3 = MUL %1 %2 : f32\n"
         "%4 = load 2 : f32\n"
         "%5 = ADD %3 %4 : f32\n"
-        "%6 = load 3 : i64\n"
+        "%6 = row : i64\n"
         "%7 = convert %6 : f32\n"
         "%8 = SUB %5 %7 : f32\n"
         "next %1 %8\n"
         "%10 = last %1 : f32\n"
-        "store 4 %10\n"
-        "store 5 %8\n";
+        "store 3 %10\n"
+        "store 4 %8\n";
     (void)state;
     const char *why;
     struct text text;

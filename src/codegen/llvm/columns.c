@@ -49,6 +49,7 @@ void columns_go_to(const struct rows *r, LLVMValue row)
 {
     const struct columns *c = r->columns;
     struct emitter *e = r->e;
+    e->row = row;
     columns_forget_records(e);
     for (uint32_t i = 0; i < e->kernel->n_args; i++) {
         if (gir_args(e->kernel)[i].per_column)

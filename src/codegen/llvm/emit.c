@@ -417,6 +417,8 @@ void emit_step(struct emitter *e, uint32_t i)
         value = emit_length(e, code->type);
     else if (code->op == GIR_POSITION)
         value = emit_position(e, code->type);
+    else if (code->op == GIR_ROW)
+        value = emit_splat(e, e->row, TSSA_INT64);
     else if (code->op == GIR_CONSTANT)
         value = emit_constant(e, code->type, code->bits);
     else if (code->op == GIR_CONVERT)

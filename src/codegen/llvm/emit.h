@@ -38,6 +38,7 @@ struct emitter {
     bool is_across; /* lanes are rows: what does not move has an element for each lane, too */
     /* then, its number in the row; strides[] are from one to the next of what is strided */
     LLVMValue element;
+    LLVMValue row; /* of a loop's iterations */
     /* and the rows that are there of that; NULL: any may be loaded */
     LLVMValue row_masks[GIR_MAX_ARGS];
     LLVMValue length;   /* of a row */
