@@ -8,8 +8,10 @@
  *     Concat(rows, init[trips:])
  *
  * so that no iteration copies the tensor. The row may be i + k for a constant k: then init[:k]
- * stands in front. Only where the loop runs once at least (the shape of an empty stack is anybody's
- * guess) and cannot run beyond the tensor's end, where writing would fail.
+ * stands in front. Or it is the last one less i, where all rows are written: rows[::-1], but for
+ * sessions, which write in place and turn nothing round. Only where the loop runs once at least
+ * (the shape of an empty stack is anybody's guess) and cannot run beyond the tensor's end, where
+ * writing would fail.
  *
  *   needs   assigns (recover), known elements, counters computed from the iteration's number
  *           (induction)
@@ -26,7 +28,8 @@ struct append {
     uint32_t carried;
     struct ir_op *assign;
     struct ir_value *row;
-    int64_t first; /* the row that the first iteration writes */
+    int64_t first;  /* the row that the first iteration writes */
+    bool backwards; /* it is the last one, and all are written */
 };
 
 /* ---- Recognition ----------------------------------------------------------------------------- */
@@ -52,6 +55,35 @@ static bool selects_row(const struct loop *loop, const struct ir_op *assign, int
     return rule && rule->n_steps == 1 && rule->steps[0].kind == RULE_SELECT &&
            !rule->steps[0].params[0].is_operand && rule->steps[0].params[0].value == 0 &&
            counts(loop, rule_param_dim(assign, &rule->steps[0].params[1]), first) && *first >= 0;
+}
+
+/* What is known of the only element; NULL: nothing. */
+static const struct dim *known_number(const struct ir_value *value)
+{
+    const struct ir_known *known = value ? value->known : NULL;
+    return known && known->count == 1 ? known->elements[0] : NULL;
+}
+
+/* Does each iteration write row rows - 1 - i, and is there one for each row? */
+static tssa_status *counts_back(struct ir_graph *graph, const struct loop *loop,
+                                const struct ir_op *assign, const struct dim *rows, bool *back)
+{
+    const struct rule *rule = rule_of(assign);
+    const struct dim *counter = known_number(loop->body->params[0]),
+                     *trips = known_number(ir_operand(loop->op, 0)), *row = NULL;
+    *back = false;
+    if (rule && rule->n_steps == 1 && rule->steps[0].kind == RULE_SELECT &&
+        !rule->steps[0].params[0].is_operand && rule->steps[0].params[0].value == 0)
+        row = rule_param_dim(assign, &rule->steps[0].params[1]);
+    if (!row || !counter || trips != rows || trips->low < 1 || loop_enters(loop) != LOOP_TRUE ||
+        loop_stays(loop) != LOOP_TRUE)
+        return NULL;
+    const struct dim *sum = dim_add(&graph->dims, row, counter);
+    TRY_ALLOC(sum);
+    const struct dim *left = dim_sub(&graph->dims, rows, sum);
+    TRY_ALLOC(left);
+    *back = dim_is(left, 1);
+    return NULL;
 }
 
 /* Is a row a tensor of exactly the shape of init[0]? */
@@ -83,8 +115,8 @@ static tssa_status *stays_inside(struct ir_graph *graph, const struct loop *loop
     return NULL;
 }
 
-static tssa_status *read_append(struct ir_graph *graph, const struct loop *loop, uint32_t k,
-                                struct append *append, bool *found)
+static tssa_status *read_append(const struct pass_context *pass, const struct loop *loop,
+                                uint32_t k, struct append *append, bool *found)
 {
     struct ir_value *next = loop_next(loop, k), *param = loop_param(loop, k);
     struct ir_value *init = loop_initial(loop, k);
@@ -94,10 +126,14 @@ static tssa_status *read_append(struct ir_graph *graph, const struct loop *loop,
         !loop_is_only_use(next, loop->ret, k + 1))
         return NULL;
     *append = (struct append){.carried = k, .assign = next->op, .row = ir_operand(next->op, 1)};
-    if (!selects_row(loop, next->op, &append->first) || !is_row(init->type, append->row->type) ||
-        param->type != init->type)
+    if (!is_row(init->type, append->row->type) || param->type != init->type)
         return NULL;
-    return stays_inside(graph, loop, init->type->dims[0], append->first, found);
+    if (!pass_is_for_session(pass))
+        TRY(counts_back(pass->graph, loop, next->op, init->type->dims[0], &append->backwards));
+    *found = append->backwards;
+    if (append->backwards || !selects_row(loop, next->op, &append->first))
+        return NULL;
+    return stays_inside(pass->graph, loop, init->type->dims[0], append->first, found);
 }
 
 /* ---- Rewriting ------------------------------------------------------------------------------- */
@@ -177,6 +213,22 @@ static tssa_status *join_rows(struct ir_op *at, struct ir_value *init, struct ir
     return ir_infer_op_lenient(concat);
 }
 
+/* The stacked rows from the last to the first, the same way. */
+static tssa_status *turn_rows(struct ir_op *at, struct ir_value *stacked, struct ir_value **result)
+{
+    const int64_t numbers[] = {-1, INT64_MIN, 0, -1}; /* starts, ends, axes, steps */
+    struct ir_value *operands[4];
+    for (uint32_t i = 0; i < 4; i++)
+        TRY(loop_make_int(at, 1, numbers[i], &operands[i]));
+    struct ir_op *slice = loop_make_op(at, IR_OP_Slice, 5);
+    TRY_ALLOC(slice);
+    ir_op_set_operand(slice, 0, stacked);
+    for (uint32_t i = 0; i < 4; i++)
+        ir_op_set_operand(slice, i + 1, operands[i]);
+    *result = &slice->results[0];
+    return ir_infer_op_lenient(slice);
+}
+
 /* The loop gets an output for the row, the carried value stays what it was. */
 static tssa_status *add_output(const struct loop *loop, const struct append *append)
 {
@@ -196,12 +248,13 @@ static tssa_status *add_output(const struct loop *loop, const struct append *app
 static tssa_status *rewrite(struct pass_context *pass, const struct loop *loop,
                             const struct append *append)
 {
-    struct ir_value *init = loop_initial(loop, append->carried), *joined;
+    struct ir_value *init = loop_initial(loop, append->carried), *joined = NULL;
     TRY(add_output(loop, append));
     struct ir_value *result = loop_final(loop, append->carried);
     struct ir_value *stacked = &loop->op->results[loop->op->n_results - 1];
     struct ir_op *at = loop->op->next;
-    TRY(join_rows(at, init, stacked, append->first, &joined));
+    TRY(append->backwards ? turn_rows(at, stacked, &joined)
+                          : join_rows(at, init, stacked, append->first, &joined));
     joined->op->name = append->assign->name;
     joined->type = result->type; /* sizes of slices say less */
     loop_replace(result, joined);
@@ -220,7 +273,7 @@ static tssa_status *visit(void *context, struct ir_op *op)
     for (uint32_t k = 0; k < loop.n_carried; k++) {
         struct append append;
         bool found;
-        TRY(read_append(pass->graph, &loop, k, &append, &found));
+        TRY(read_append(pass, &loop, k, &append, &found));
         if (found)
             TRY(rewrite(pass, &loop, &append));
     }
