@@ -53,8 +53,8 @@ static const struct stage level_1[] = {STAGE(1, CONVERT), STAGE(1, SIMPLIFY)};
  */
 #define RAISE                                                                                      \
     "recover", "sink_permutes", "forward_assigns", "merge_updates", "split_columns",               \
-        "scalar_replacement", "scan_outputs", "stack_concats", "stack_sequences", "sequence_maps", \
-        "ragged_rows"
+        "scalar_replacement", "carried_rows", "scan_outputs", "stack_concats", "stack_sequences",  \
+        "sequence_maps", "ragged_rows"
 
 /* A stage by itself. */
 #define FUSE "fuse"
