@@ -45,7 +45,7 @@ static void operands(void **state)
         if (dtype_in(T_FLOAT | T_INT | T_BOOL, (tssa_dtype)dtype))
             expect(dtype_info((tssa_dtype)dtype)->ir_name, seen.dtypes[dtype]);
     for (int rank = 0; rank <= KERNEL_MAX_RANK; rank++) {
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "rank %d", rank);
         expect(name, seen.ranks[rank]);
     }
