@@ -64,7 +64,9 @@ struct ir_op *ir_fuse_loop(const struct ir_op *op)
     const struct ir_block *body = ir_fuse_body(op);
     struct ir_op *first = body ? body->first : NULL;
     const bool loops = first && (ir_op_is(first, IR_OP_Loop) || ir_op_is(first, IR_OP_Scan));
-    return loops ? first : NULL;
+    return loops && first->next && ir_op_is(first->next, IR_OP_return) && ir_fuse_iteration(first)
+               ? first
+               : NULL;
 }
 
 /* Does it compute a number, as of a place? */

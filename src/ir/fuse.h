@@ -26,6 +26,8 @@
  *       }
  *     }
  *
+ * Beside a loop passes may put what they take out of it; then there is no kernel of the op.
+ *
  * What a kernel is made of is therefore all there, in the op. Who has no kernel for it runs the
  * block as if its ops stood in the op's place.
  *
@@ -122,7 +124,8 @@ struct ir_value *ir_fuse_operand(const struct ir_value *value);
  */
 struct ir_value *ir_fuse_returned(const struct ir_op *op, uint32_t result);
 
-/* The Loop or Scan that the op is made of; NULL: it is no fuse op, or one of other ops. */
+/* The Loop or Scan that is all that the op is made of, and an iteration of which is one fuse op;
+ * NULL: it is no fuse op, or one of other ops. */
 struct ir_op *ir_fuse_loop(const struct ir_op *op);
 /* The fuse op that an iteration of a Loop or Scan is, beside constants and what computes integers
  * of one element; NULL: it is more. */

@@ -348,21 +348,18 @@ static bool captures_inside(const struct ir_op *op, const struct ir_block *block
     return false;
 }
 
-static tssa_status *check_fused(const struct ir_op *op, const struct ir_op *fuse)
+static tssa_status *check_fused(const struct ir_op *op)
 {
     const struct ir_block *block = op->parent;
-    const bool loops = op == ir_fuse_loop(fuse);
+    const bool loops = ir_op_is(op, IR_OP_Loop) || ir_op_is(op, IR_OP_Scan);
     if (captures(op, block) || (loops && captures_inside(op, block)))
         return FAIL(op, "the block of a fuse op captures a value");
     if (ir_op_is(op, IR_OP_return))
         return NULL;
     if (op->opaque || !(op->info->flags & IR_PURE))
         return FAIL(op, "an op with effects is in the block of a fuse op");
-    if (!loops)
-        return op->n_blocks ? FAIL(op, "an op with blocks is in the block of a fuse op") : NULL;
-    if (!ir_fuse_iteration(op) || !ir_op_is(op->next, IR_OP_return))
-        return FAIL(op, "a fuse op of a loop holds more than one of one kernel");
-    return NULL;
+    return op->n_blocks && !loops ? FAIL(op, "an op with blocks is in the block of a fuse op")
+                                  : NULL;
 }
 
 static tssa_status *check_fuse(const struct ir_op *op)
@@ -378,7 +375,7 @@ static tssa_status *check_fuse(const struct ir_op *op)
     TRY(check_block(op, IR_FUSE_BODY, op->n_operands, op->n_results));
     const struct ir_block *block = ir_fuse_body(op);
     for (const struct ir_op *inner = block->first; inner; inner = inner->next)
-        TRY(check_fused(inner, op));
+        TRY(check_fused(inner));
     const struct ir_op *ret = ir_block_return(block);
     for (uint32_t i = 0; i < op->n_results; i++)
         if (op->results[i].wanted &&
