@@ -159,7 +159,7 @@ static tssa_status *add_grid(struct dump *d, const struct ir_op *fuse)
 static tssa_status *add_op(void *dump, struct ir_op *op)
 {
     struct dump *d = dump;
-    if (!ir_fuse_body(op) || ir_fuse_holds(op))
+    if (!ir_fuse_body(op) || ir_fuse_is_inside(op))
         return NULL;
     return d->grids ? add_grid(d, op) : add_fuse(d, op);
 }

@@ -168,7 +168,7 @@ static tssa_status *explain(const struct ir_op *op, const struct gir_rates *rate
     bool good = true;
     if (ir_op_is(op, IR_OP_MatMul) || ir_op_is(op, IR_OP_Gemm))
         return gir_explain_product(op, rates, &sizes, text) ? NULL : status_out_of_memory();
-    if (!ir_fuse_body(op) || ir_fuse_holds(op))
+    if (!ir_fuse_body(op) || ir_fuse_is_inside(op))
         return NULL;
     tssa_status *status = gir_build_fuse(op, op->parent->graph->allocator, &built, &why);
     if (!status && !why)

@@ -5,41 +5,25 @@
  * the iteration's number or as a Scan does, has that axis along the rows, and so have results that
  * are stacked.
  */
-#include <string.h>
-
 #include "gir/mapper.h"
 #include "ir/fuse.h"
 #include "ir/infer_block.h"
+#include "ir/rebuild.h"
 #include "ir/region.h"
 
 /* ---- The loop -------------------------------------------------------------------------------- */
 
-/* Operands before what is carried, parameters of its body before, and results of that. */
-static uint32_t n_before(const struct ir_op *loop)
-{
-    return ir_op_is(loop, IR_OP_Loop) ? 2 : 0;
-}
-
-static uint32_t n_conditions(const struct ir_op *loop)
-{
-    return ir_op_is(loop, IR_OP_Loop) ? 1 : 0;
-}
-
-static uint32_t count_carried(const struct ir_op *loop)
-{
-    if (ir_op_is(loop, IR_OP_Loop))
-        return loop->n_operands > 2 ? loop->n_operands - 2 : 0;
-    return loop->n_operands - (uint32_t)ir_attr_int(loop, "num_scan_inputs", 0);
-}
-
+/* What an iteration returns as the loop's result. */
 static const struct ir_value *next_of(const struct ir_op *loop, uint32_t result)
 {
-    return ir_operand(ir_block_return(loop->blocks[0]), result + n_conditions(loop));
+    return ir_operand(ir_block_return(loop->blocks[0]), ir_loop_return(loop, result));
 }
 
-static bool has_dims(const struct ir_type *type, const struct ir_type *like)
+/* Is it there, and of these dims? */
+static bool has_dims(const struct ir_value *value, const struct ir_type *like)
 {
-    bool same = type->kind == TYPE_TENSOR && type->rank == like->rank && type->rank >= 0;
+    const struct ir_type *type = value ? value->type : NULL;
+    bool same = type && type->kind == TYPE_TENSOR && type->rank == like->rank;
     for (int i = 0; same && i < like->rank; i++)
         same = type->dims[i] == like->dims[i];
     return same;
@@ -47,17 +31,17 @@ static bool has_dims(const struct ir_type *type, const struct ir_type *like)
 
 const struct ir_type *mapper_carried(const struct ir_op *loop)
 {
-    const struct ir_block *body = loop->blocks[0];
-    const uint32_t n = count_carried(loop), first = n_before(loop);
-    const struct ir_type *like = n ? body->params[first]->type : NULL;
+    struct ir_value *const *params = loop->blocks[0]->params;
+    const uint32_t n = ir_loop_carried(loop);
+    const struct ir_type *like = n ? params[ir_loop_param(loop, 0)]->type : NULL;
     if (!like || like->kind != TYPE_TENSOR || like->rank < 0 || like->rank == TSSA_MAX_RANK)
         return NULL;
     for (uint32_t i = 0; i < n; i++)
-        if (!has_dims(body->params[first + i]->type, like) ||
-            !has_dims(ir_operand(loop, first + i)->type, like))
+        if (!has_dims(params[ir_loop_param(loop, i)], like) ||
+            !has_dims(ir_operand(loop, ir_loop_operand(loop, i)), like))
             return NULL;
     for (uint32_t i = 0; i < loop->n_results; i++)
-        if (!has_dims(next_of(loop, i)->type, like))
+        if (!has_dims(next_of(loop, i), like))
             return NULL;
     return like;
 }
@@ -176,7 +160,7 @@ static uint32_t load_rows(struct mapper *m, const struct ir_value *param,
 /* Of a Scan, operand `index`, which each iteration is handed a row of. */
 static uint32_t load_scanned(struct mapper *m, uint32_t index, const struct gir_view *view)
 {
-    const uint32_t number = index - count_carried(m->loop);
+    const uint32_t number = index - ir_loop_carried(m->loop);
     const struct place place = {.reversed = number_of(m->loop, "scan_input_directions", number)};
     return load_rows(m, ir_operand(m->loop, index), view, m->loop, &place);
 }
@@ -201,7 +185,7 @@ static uint32_t outer(struct mapper *m, const struct ir_value *value, const stru
 {
     const struct ir_op *loop = m->loop;
     const struct ir_block *body = loop->blocks[0];
-    const uint32_t first = n_before(loop), n = count_carried(loop);
+    const uint32_t first = ir_loop_param(loop, 0), n = ir_loop_carried(loop);
     if (value->op && ir_op_is(value->op, IR_OP_Constant))
         return mapper_number(m, value);
     if (value->op && value->op == ir_fuse_iteration(loop))
@@ -344,10 +328,10 @@ static tssa_dtype loaded_as(const struct ir_value *value)
 static void begin_states(struct mapper *m)
 {
     const struct ir_block *body = m->loop->blocks[0];
-    const uint32_t first = n_before(m->loop), n = count_carried(m->loop);
+    const uint32_t first = ir_loop_param(m->loop, 0), n = ir_loop_carried(m->loop);
     for (uint32_t i = 0; i < n && !m->maker.why; i++) {
         const tssa_dtype type = loaded_as(body->params[first + i]);
-        uint32_t begin = outer(m, ir_operand(m->loop, first + i), &m->root);
+        uint32_t begin = outer(m, ir_operand(m->loop, ir_loop_operand(m->loop, i)), &m->root);
         begin = gir_make_as(&m->maker, begin, type);
         m->states[i] = gir_make(
             &m->maker, (struct gir_code){
@@ -358,7 +342,7 @@ static void begin_states(struct mapper *m)
 /* The steps of the values that an iteration returns. */
 static void evaluate_next(struct mapper *m, uint32_t *steps)
 {
-    const uint32_t n = count_carried(m->loop);
+    const uint32_t n = ir_loop_carried(m->loop);
     for (uint32_t i = 0; i < m->loop->n_results && !m->maker.why; i++) {
         const struct ir_value *value = next_of(m->loop, i);
         steps[i] = GIR_NONE;
@@ -379,7 +363,7 @@ static void store_results(struct mapper *m, const uint32_t *steps)
     const struct rule *column = rule_create(m->body->graph, 1, &unsqueeze),
                       *back = rule_create(m->body->graph, 1, &reverse);
     const struct ir_op *ret = ir_block_return(ir_fuse_body(m->fuse));
-    const uint32_t n = count_carried(m->loop);
+    const uint32_t n = ir_loop_carried(m->loop);
     if (!column || !back)
         mapper_check(m, status_out_of_memory(), true);
     for (uint32_t i = 0; i < m->fuse->n_results && !m->maker.why; i++) {
@@ -402,7 +386,7 @@ static void store_results(struct mapper *m, const uint32_t *steps)
 
 static void make_next(struct mapper *m, const uint32_t *steps)
 {
-    for (uint32_t i = 0; i < count_carried(m->loop) && !m->maker.why; i++)
+    for (uint32_t i = 0; i < ir_loop_carried(m->loop) && !m->maker.why; i++)
         gir_make(&m->maker, (struct gir_code){.op = GIR_NEXT,
                                               .type = m->maker.codes[m->states[i]].type,
                                               .operands = {m->states[i], steps[i]}});

@@ -92,7 +92,7 @@ struct ir_op *ir_fuse_iteration(const struct ir_op *loop)
     return found;
 }
 
-bool ir_fuse_holds(const struct ir_op *op)
+bool ir_fuse_is_inside(const struct ir_op *op)
 {
     const struct ir_op *owner = op->parent->owner;
     for (; owner; owner = owner->parent->owner)

@@ -131,7 +131,7 @@ struct ir_op *ir_fuse_loop(const struct ir_op *op);
  * of one element; NULL: it is more. */
 struct ir_op *ir_fuse_iteration(const struct ir_op *loop);
 /* Is the op in a fuse op, at any depth? */
-bool ir_fuse_holds(const struct ir_op *op);
+bool ir_fuse_is_inside(const struct ir_op *op);
 
 /* Puts the ops of the block in the place of the op. */
 void ir_fuse_inline(struct ir_op *op);

@@ -83,7 +83,7 @@ static tssa_status *build(void *context, struct ir_op *op)
     struct compiling *c = context;
     struct gir_fused built;
     const char *why;
-    if (!ir_fuse_body(op) || ir_fuse_holds(op))
+    if (!ir_fuse_body(op) || ir_fuse_is_inside(op))
         return NULL;
     tssa_status *status = gir_build_fuse(op, c->graph->allocator, &built, &why);
     if (!status && why)

@@ -81,6 +81,7 @@ static unsigned long n_programs(unsigned long usual)
     return programs_seed(&seed) ? 1 : programs_count(usual);
 }
 
+/* Loops are no grids yet. */
 static void check_fused(void)
 {
     for (int kind = 0; kind < KERNEL_KINDS; kind++)

@@ -110,6 +110,11 @@ static void refusals(void **state)
                   "%e = access(%v, %k) {rule = [select(0, $0)]} %f = Add(%v, %e) return(%f) } }\n"
                   "return(%go, %u)"),
          "it reads by number what the loop makes"},
+        /* What it carries is absent at first. */
+        {ONE_LOOP("%l = Loop(%m, _, _) { " BODY,
+                  "%u = fuse(%c) { body(%v: f32[N]) { %e = Exp(%v) return(%e) } }\n"
+                  "return(%go, %u)"),
+         "the shapes of what it computes are not the same"},
         /* Of another axis. */
         {ONE_LOOP("%l = Scan(%p, %q) {num_scan_inputs = 1, scan_input_axes = [1]} { "
                   "body(%c: f32[N], %d: f32[T])",
