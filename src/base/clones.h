@@ -55,26 +55,7 @@
         return level == ISA_V3 ? name##_v3 args : name##_base args;                                \
     }                                                                                              \
     static inline __attribute__((always_inline)) type name##_body params
-#define VECTOR_PROCEDURE(name, params, args)                                                       \
-    static inline __attribute__((always_inline)) void name##_body params;                          \
-    VECTOR_VARIANT(, void, name, base, params, name##_body args)                                   \
-    VECTOR_VARIANT(VECTOR_V3, void, name, v3, params, name##_body args)                            \
-    VECTOR_VARIANT(VECTOR_V4, void, name, v4, params, name##_body args)                            \
-    static inline void name params                                                                 \
-    {                                                                                              \
-        enum isa level = isa_level();                                                              \
-        if (level == ISA_V4)                                                                       \
-            name##_v4 args;                                                                        \
-        else if (level == ISA_V3)                                                                  \
-            name##_v3 args;                                                                        \
-        else                                                                                       \
-            name##_base args;                                                                      \
-    }                                                                                              \
-    static inline __attribute__((always_inline)) void name##_body params
-#define VECTOR_BY_WIDTH(name, params, args)                                                        \
-    VECTOR_VARIANT(, void, name, base, params, name##_of_32 args)                                  \
-    VECTOR_VARIANT(VECTOR_V3, void, name, v3, params, name##_of_32 args)                           \
-    VECTOR_VARIANT(VECTOR_V4, void, name, v4, params, name##_of_64 args)                           \
+#define VECTOR_CHOICE(name, params, args)                                                          \
     static inline void name params                                                                 \
     {                                                                                              \
         enum isa level = isa_level();                                                              \
@@ -85,6 +66,18 @@
         else                                                                                       \
             name##_base args;                                                                      \
     }
+#define VECTOR_PROCEDURE(name, params, args)                                                       \
+    static inline __attribute__((always_inline)) void name##_body params;                          \
+    VECTOR_VARIANT(, void, name, base, params, name##_body args)                                   \
+    VECTOR_VARIANT(VECTOR_V3, void, name, v3, params, name##_body args)                            \
+    VECTOR_VARIANT(VECTOR_V4, void, name, v4, params, name##_body args)                            \
+    VECTOR_CHOICE(name, params, args)                                                              \
+    static inline __attribute__((always_inline)) void name##_body params
+#define VECTOR_BY_WIDTH(name, params, args)                                                        \
+    VECTOR_VARIANT(, void, name, base, params, name##_of_32 args)                                  \
+    VECTOR_VARIANT(VECTOR_V3, void, name, v3, params, name##_of_32 args)                           \
+    VECTOR_VARIANT(VECTOR_V4, void, name, v4, params, name##_of_64 args)                           \
+    VECTOR_CHOICE(name, params, args)
 #else
 #define VECTOR_FUNCTION(type, name, params, args) static type name params
 #define VECTOR_PROCEDURE(name, params, args) static void name params

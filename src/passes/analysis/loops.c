@@ -4,6 +4,7 @@
 #include "base/vec.h"
 #include "ir/cost.h"
 #include "ir/infer.h"
+#include "ir/rule.h"
 
 bool loop_known_int(const struct ir_value *value, int64_t *number)
 {
@@ -299,4 +300,26 @@ tssa_status *loop_find_recurrence(const struct loop *loop, bool whole,
     vec_free(&search.queue);
     allocator_free(graph->allocator, search.seen);
     return status;
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+const struct dim *loop_row_of(const struct ir_op *op)
+{
+    const struct rule *rule = rule_of(op);
+    if (!rule || rule->n_steps != 1 || rule->steps[0].kind != RULE_SELECT ||
+        rule->steps[0].params[0].is_operand || rule->steps[0].params[0].value != 0)
+        return NULL;
+    return rule_param_dim(op, &rule->steps[0].params[1]);
+}
+
+bool loop_is_row(const struct ir_type *of, const struct ir_type *row)
+{
+    if (of->kind != TYPE_TENSOR || row->kind != TYPE_TENSOR || of->rank < 1 ||
+        row->rank != of->rank - 1 || of->dtype != row->dtype || row->dtype == TSSA_UNDEFINED)
+        return false;
+    for (int i = 0; i < row->rank; i++)
+        if (row->dims[i] != of->dims[i + 1])
+            return false;
+    return true;
 }

@@ -81,6 +81,12 @@ bool loop_can_stack(const struct loop *loop, const struct ir_value *value);
 tssa_status *loop_find_recurrence(const struct loop *loop, bool whole,
                                   const struct ir_value **found);
 
+/* Which row of axis 0 an access or assign is of, by a rule of one choice; NULL: it is of no single
+ * one, or nobody knows of which. */
+const struct dim *loop_row_of(const struct ir_op *op);
+/* Is it the type of exactly one row of a tensor of type `of`? */
+bool loop_is_row(const struct ir_type *of, const struct ir_type *row);
+
 /* An op of the newest version before `at`, under its node's name; NULL when memory runs out. */
 struct ir_op *loop_make_op(struct ir_op *at, enum ir_op_id id, uint32_t n_operands);
 /* One of two operands, with its type. */

@@ -40,28 +40,6 @@ struct rows {
 
 /* ---- Recognition ----------------------------------------------------------------------------- */
 
-/* Which row of axis 0 an access or assign is of; NULL: it is of no single one, or of one that
- * nobody knows. */
-static const struct dim *row_of(const struct ir_op *op)
-{
-    const struct rule *rule = rule_of(op);
-    if (!rule || rule->n_steps != 1 || rule->steps[0].kind != RULE_SELECT ||
-        rule->steps[0].params[0].is_operand || rule->steps[0].params[0].value != 0)
-        return NULL;
-    return rule_param_dim(op, &rule->steps[0].params[1]);
-}
-
-static bool is_row(const struct ir_type *type, const struct ir_type *row)
-{
-    if (type->kind != TYPE_TENSOR || row->kind != TYPE_TENSOR || type->rank < 1 ||
-        row->rank != type->rank - 1 || type->dtype != row->dtype || row->dtype == TSSA_UNDEFINED)
-        return false;
-    for (int i = 0; i < row->rank; i++)
-        if (row->dims[i] != type->dims[i + 1])
-            return false;
-    return true;
-}
-
 static bool is_small(const struct ir_type *type)
 {
     int64_t count = 1, dim;
@@ -115,7 +93,7 @@ static bool are_reads_of_rows(struct rows *rows)
             continue;
         const bool reads = ir_op_is(use->user, IR_OP_access) && use == use->user->operands &&
                            use->user->parent == rows->loop.body;
-        const uint32_t distance = reads ? distance_of(rows, row_of(use->user)) : 0;
+        const uint32_t distance = reads ? distance_of(rows, loop_row_of(use->user)) : 0;
         if (distance == 0)
             return false;
         rows->farthest = distance > rows->farthest ? distance : rows->farthest;
@@ -137,8 +115,8 @@ static bool find_rows(struct rows *rows)
         !loop_is_only_use(next, loop->ret, rows->carried + 1))
         return false;
     rows->assign = next->op;
-    rows->written = row_of(next->op);
-    if (!rows->written || !is_row(init->type, ir_operand(next->op, 1)->type) ||
+    rows->written = loop_row_of(next->op);
+    if (!rows->written || !loop_is_row(init->type, ir_operand(next->op, 1)->type) ||
         (pass_is_for_session(rows->pass) && !is_small(init->type)) || !are_reads_of_rows(rows))
         return false;
     for (uint32_t k = 0; k < rows->farthest; k++)
@@ -210,7 +188,7 @@ static tssa_status *rewrite(struct rows *rows)
         next = use->next;
         if (use->user == rows->assign)
             continue;
-        const uint32_t distance = distance_of(rows, row_of(use->user));
+        const uint32_t distance = distance_of(rows, loop_row_of(use->user));
         ir_value_replace(&use->user->results[0], rows->loop.body->params[n + 1 + distance]);
         ir_op_remove(use->user);
     }

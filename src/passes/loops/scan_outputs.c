@@ -51,10 +51,7 @@ static bool counts(const struct loop *loop, const struct dim *dim, int64_t *offs
 
 static bool selects_row(const struct loop *loop, const struct ir_op *assign, int64_t *first)
 {
-    const struct rule *rule = rule_of(assign);
-    return rule && rule->n_steps == 1 && rule->steps[0].kind == RULE_SELECT &&
-           !rule->steps[0].params[0].is_operand && rule->steps[0].params[0].value == 0 &&
-           counts(loop, rule_param_dim(assign, &rule->steps[0].params[1]), first) && *first >= 0;
+    return counts(loop, loop_row_of(assign), first) && *first >= 0;
 }
 
 /* What is known of the only element; NULL: nothing. */
@@ -68,13 +65,9 @@ static const struct dim *known_number(const struct ir_value *value)
 static tssa_status *counts_back(struct ir_graph *graph, const struct loop *loop,
                                 const struct ir_op *assign, const struct dim *rows, bool *back)
 {
-    const struct rule *rule = rule_of(assign);
     const struct dim *counter = known_number(loop->body->params[0]),
-                     *trips = known_number(ir_operand(loop->op, 0)), *row = NULL;
+                     *trips = known_number(ir_operand(loop->op, 0)), *row = loop_row_of(assign);
     *back = false;
-    if (rule && rule->n_steps == 1 && rule->steps[0].kind == RULE_SELECT &&
-        !rule->steps[0].params[0].is_operand && rule->steps[0].params[0].value == 0)
-        row = rule_param_dim(assign, &rule->steps[0].params[1]);
     if (!row || !counter || trips != rows || trips->low < 1 || loop_enters(loop) != LOOP_TRUE ||
         loop_stays(loop) != LOOP_TRUE)
         return NULL;
@@ -84,18 +77,6 @@ static tssa_status *counts_back(struct ir_graph *graph, const struct loop *loop,
     TRY_ALLOC(left);
     *back = dim_is(left, 1);
     return NULL;
-}
-
-/* Is a row a tensor of exactly the shape of init[0]? */
-static bool is_row(const struct ir_type *init, const struct ir_type *row)
-{
-    if (init->kind != TYPE_TENSOR || row->kind != TYPE_TENSOR || init->rank < 1 ||
-        row->rank != init->rank - 1 || init->dtype != row->dtype || row->dtype == TSSA_UNDEFINED)
-        return false;
-    for (int i = 0; i < row->rank; i++)
-        if (row->dims[i] != init->dims[i + 1])
-            return false;
-    return true;
 }
 
 /* One iteration at least, and none behind the last row. */
@@ -126,7 +107,7 @@ static tssa_status *read_append(const struct pass_context *pass, const struct lo
         !loop_is_only_use(next, loop->ret, k + 1))
         return NULL;
     *append = (struct append){.carried = k, .assign = next->op, .row = ir_operand(next->op, 1)};
-    if (!is_row(init->type, append->row->type) || param->type != init->type)
+    if (!loop_is_row(init->type, append->row->type) || param->type != init->type)
         return NULL;
     if (!pass_is_for_session(pass))
         TRY(counts_back(pass->graph, loop, next->op, init->type->dims[0], &append->backwards));
