@@ -110,6 +110,9 @@ struct kernel {
     /* May the result lie where the operand lies, of as many elements that are as long, which nobody
      * reads after the step? NULL: where the op's row says so (ir/memory.h). */
     bool (*may_lie_on)(const struct ir_op *op, uint32_t result, uint32_t operand);
+    /* Of an op of which the row does not say so: the operand whose memory the kernel takes for the
+     * result (kernel_take), to change it in place. UINT32_MAX: none. NULL: it takes none. */
+    uint32_t (*updates)(const struct ir_op *op, uint32_t result);
     /* Is the result one stretch of operand 0, element after element, wherever in it that begins?
      * Then a plan may have it be a name of that memory (kernel_share_piece). NULL: no result is. */
     bool (*is_piece)(const struct ir_op *op, uint32_t result);

@@ -8,12 +8,16 @@
 #include "gir/grid_maker.h"
 #include "ir/fuse.h"
 #include "ir/row.h"
+#include "ir/update.h"
 
 /* ---- What goes over what --------------------------------------------------------------------- */
 
-static const struct ir_value *returned(const struct grid_maker *m, uint32_t result)
+/* What is stored of the result: all of it, or what it has that its operand has not. */
+static const struct ir_value *stored_of(const struct grid_maker *m, uint32_t result)
 {
-    return ir_operand(ir_block_return(m->body), result);
+    const struct ir_value *value = ir_operand(ir_block_return(m->body), result);
+    uint32_t operand;
+    return ir_fuse_updates(m->fuse, result, &operand) ? ir_operand(value->op, 1) : value;
 }
 
 /* The first op that reduces of those that the value is computed of; NULL: there is none. `marked`:
@@ -67,7 +71,7 @@ static bool same_space(const struct gir_grid_part *a, const struct gir_grid_part
 static void find_parts(struct grid_maker *m, uint32_t *part_of, bool *marked)
 {
     for (uint32_t i = 0; i < m->fuse->n_results; i++) {
-        const struct ir_value *value = returned(m, i);
+        const struct ir_value *value = stored_of(m, i);
         struct gir_grid_part part = {0};
         part_of[i] = GIR_NONE;
         if (!m->fuse->results[i].wanted)
@@ -96,22 +100,35 @@ struct stored {
     tssa_dtype type;
 };
 
+/* The place in the region of an assign is one in what that writes into. */
+static const struct dim *const *leave_region(struct grid_maker *m, const struct ir_op *assign,
+                                             struct grid_place *place)
+{
+    grid_through(m, assign, place);
+    return assign->results[0].type->dims;
+}
+
 static void evaluate_result(struct grid_maker *m, uint32_t index, struct stored *stored)
 {
-    const struct ir_value *value = returned(m, index);
+    const struct ir_value *value = stored_of(m, index);
+    const struct dim *const *dims = value->type->dims;
     struct grid_place place = m->space;
-    uint32_t is_there = GIR_NONE;
+    uint32_t is_there = GIR_NONE, updated = 0;
+    const bool updates = ir_fuse_updates(m->fuse, index, &updated);
     if (m->number == GIR_NONE && !grid_find_place(m, value, &place, &is_there)) {
         grid_refuse(m, "where what it reduces is stored is not known");
         return;
     }
     m->active = is_there;
     stored->value = grid_element(m, grid_evaluate(m, value, &place), value->type->dtype);
+    if (updates)
+        dims = leave_region(m, ir_operand(ir_block_return(m->body), index)->op, &place);
     m->active = GIR_NONE;
-    stored->number = grid_flatten(m, &place, value->type->dims);
+    stored->number = grid_flatten(m, &place, dims);
     if (is_there != GIR_NONE)
         stored->number = grid_choose(m, is_there, stored->number, grid_constant(m, -1));
     stored->arg = grid_arg(m, index, true, value->type->dtype);
+    m->part->wholes[stored->arg].updates = updates ? updated + 1 : 0;
     stored->type = value->type->dtype == TSSA_BOOL ? TSSA_UINT8 : value->type->dtype;
 }
 

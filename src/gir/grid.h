@@ -28,6 +28,9 @@
 /* An argument of a part. */
 struct gir_whole {
     uint32_t index; /* of an operand or result of the op */
+    /* Of a result, 1 + the operand whose memory it must be: what is not stored stays what it was
+     * (ir/update.h). 0: all of it is stored. */
+    uint32_t updates;
 };
 
 struct gir_grid_part {

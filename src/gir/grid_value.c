@@ -31,7 +31,7 @@ uint32_t grid_arg(struct grid_maker *m, uint32_t index, bool is_result, tssa_dty
         return grid_refuse(m, "it has more arguments than kernels may have");
     if (!dtype_in(T_FLOAT | T_INT | T_BOOL, dtype))
         return grid_refuse(m, "kernels have no such elements");
-    m->part->wholes[m->n_args].index = index;
+    m->part->wholes[m->n_args] = (struct gir_whole){.index = index};
     m->args[m->n_args] = (struct gir_arg){
         .dtype = (uint8_t)dtype, .is_result = is_result, .fields = 1, .is_looked_up = !is_result};
     return m->n_args++;

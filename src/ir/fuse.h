@@ -80,6 +80,9 @@ struct ir_fusion {
     /* May a kernel compute, side by side, what has nothing to do with each other, of any shapes?
      * One launch then does what several would. */
     bool side_by_side;
+    /* May a kernel store what it computes into what a loop carries on (ir/update.h), wherever in
+     * that it belongs? */
+    bool updates;
     /* What the graph is given is the caller's memory: an assign into it is a copy first. */
     bool borrows;
     /* Why the op, of these classes, is in no kernel; NULL: it may be. The function is NULL: any may

@@ -162,8 +162,15 @@ static bool is_view(const struct ir_use *use)
 static bool is_taken(const struct lifetimes *l, const struct ir_use *use)
 {
     const struct ir_op *user = use->user;
-    return use == &user->operands[0] && ir_result_memory(user, 0, 0) == IR_MEMORY_UPDATED &&
-           l->plan->last_uses[l->steps[l->step_of_op[user->id]]->first_input];
+    const struct step *step = l->steps[l->step_of_op[user->id]];
+    const uint32_t index = (uint32_t)(use - user->operands);
+    if (!step || step->op != user || !step->kernel ||
+        !l->plan->last_uses[step->first_input + index])
+        return false;
+    bool taken = index == 0 && ir_result_memory(user, 0, 0) == IR_MEMORY_UPDATED;
+    for (uint32_t i = 0; step->kernel->updates && i < user->n_results; i++)
+        taken |= step->kernel->updates(user, i) == index;
+    return taken;
 }
 
 /* Results that are pieces of the value's memory, once it is known how long that is in use without

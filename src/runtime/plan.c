@@ -215,8 +215,14 @@ static bool is_last(const struct compiler *c, const struct ir_op *op, uint32_t o
 }
 
 /* Which operands the step can take out of their slots: what it updates, or carries. */
-static void find_last_uses(const struct compiler *c, const struct ir_op *op, bool *last_uses)
+static void find_last_uses(const struct compiler *c, const struct ir_op *op,
+                           const struct kernel *kernel, bool *last_uses)
 {
+    for (uint32_t i = 0; kernel && kernel->updates && i < op->n_results; i++) {
+        const uint32_t operand = kernel->updates(op, i);
+        if (operand != UINT32_MAX)
+            last_uses[operand] = is_last(c, op, operand);
+    }
     if (ir_result_memory(op, 0, 0) == IR_MEMORY_UPDATED)
         last_uses[0] = is_last(c, op, 0);
     for (uint32_t i = 2; ir_op_is(op, IR_OP_Loop) && i < op->n_operands; i++)
@@ -357,13 +363,13 @@ static tssa_status *compile_step(struct compiler *c, const struct ir_op *op, str
     step->n_outputs = op->n_results;
     step->first_input = plan->n_inputs;
     step->first_output = plan->n_outputs;
-    find_last_uses(c, op, &c->last_uses[plan->n_inputs]);
     for (uint32_t i = 0; i < op->n_operands; i++)
         c->inputs[plan->n_inputs++] = op->operands[i].value ? operand_slot(c, op, i) : SLOT_NONE;
     for (uint32_t i = 0; i < op->n_results; i++)
         c->outputs[plan->n_outputs++] =
             op->results[i].wanted ? slot_of(c, &op->results[i]) : SLOT_NONE;
     TRY(bind_kernel(c, op, step));
+    find_last_uses(c, op, step->kernel, &c->last_uses[step->first_input]);
     record_deaths_of_results(c, op); /* here or later */
     take_deaths(c, op, step);
     if (!step->kernel)

@@ -71,6 +71,9 @@ static bool may_lie_on(const struct finder *f, const struct step *step, uint32_t
     const struct ir_op *op = step->op;
     if (step->kernel->may_lie_on)
         return step->kernel->may_lie_on(op, result, operand);
+    if (step->kernel->updates)
+        return step->kernel->updates(op, result) == operand &&
+               f->plan->last_uses[step->first_input + operand];
     switch (ir_result_memory(op, result, operand)) {
     case IR_MEMORY_UPDATED:
         return f->plan->last_uses[step->first_input + operand];
@@ -137,7 +140,8 @@ static void find_operand(struct finder *f, const struct step *step, uint32_t res
 {
     const struct ir_op_info *info = step->op->info;
     const struct ir_value *value = &step->op->results[result];
-    const bool any = info->ew || (info->flags & (IR_UPDATE | IR_OVER)) || step->kernel->may_lie_on;
+    const bool any = info->ew || (info->flags & (IR_UPDATE | IR_OVER)) ||
+                     step->kernel->may_lie_on || step->kernel->updates;
     if (!any || !value->wanted || lifetime_of(f, value)->loop)
         return;
     for (uint32_t i = 0; i < step->n_inputs; i++) {

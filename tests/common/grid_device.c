@@ -234,12 +234,36 @@ static void compare(const struct kernel_args *args, void *const *results, const 
     }
 }
 
-/* Memory for results, each byte of which differs from what is right, and becomes that if it is
- * stored. */
+static void *copy_bytes(const struct tensor *tensor)
+{
+    const size_t size = tensor_bytes(tensor);
+    void *bytes = malloc(size + 1);
+    assert_non_null(bytes);
+    if (size)
+        memcpy(bytes, tensor->data, size);
+    return bytes;
+}
+
+/* Memory of results that are operands of which some elements change, as it is before. */
+static void begin_updates(const struct kernel_args *args, const struct gir_grid *grid,
+                          void **results)
+{
+    for (uint32_t i = 0; grid && i < grid->n; i++)
+        for (uint32_t k = 0; k < grid->parts[i].kernel->n_args; k++) {
+            const struct gir_whole *whole = &grid->parts[i].wholes[k];
+            if (!whole->updates)
+                continue;
+            results[whole->index] = copy_bytes(&args->inputs[whole->updates - 1]->tensor);
+            grid_counts.updated++;
+        }
+}
+
+/* Memory for other results, each byte of which differs from what is right, and becomes that if it
+ * is stored. */
 static void make_results(const struct kernel_args *args, void **results)
 {
     for (uint32_t i = 0; i < args->n_outputs; i++) {
-        if (!args->outputs[i])
+        if (!args->outputs[i] || results[i])
             continue;
         const struct tensor *tensor = &args->outputs[i]->tensor;
         const size_t size = tensor_bytes(tensor);
@@ -279,13 +303,11 @@ static bool compute(const struct kernel_args *args, const struct gir_grid *grid,
 
 #define MOST_RESULTS 128
 
-static void check(const struct kernel_args *args, const struct gir_grid *grid)
+static void check(const struct kernel_args *args, const struct gir_grid *grid, void **results)
 {
-    void *results[MOST_RESULTS] = {NULL};
     unsigned char status = 0;
     struct text text;
     text_init(&text, &allocator_default);
-    assert_true(args->n_outputs <= MOST_RESULTS);
     ir_print_op_line(args->op, &text);
     const bool told = compute(args, grid, results, &status);
     grid_counts.not_told += !told;
@@ -294,8 +316,6 @@ static void check(const struct kernel_args *args, const struct gir_grid *grid)
         fail_msg("a check failed where nothing is wrong: %s", text_string(&text));
     if (told)
         compare(args, results, text_string(&text));
-    for (uint32_t i = 0; i < args->n_outputs; i++)
-        free(results[i]);
     text_free(&text);
 }
 
@@ -317,17 +337,16 @@ static bool shape_results(const struct kernel_args *args, struct sizes *sizes, s
 
 /* The interpreter has found a wrong index: so has the grid, and it has read and written nothing
  * outside, which the sanitizers see. */
-static void check_failure(const struct kernel_args *args, const struct gir_grid *grid)
+static void check_failure(const struct kernel_args *args, const struct gir_grid *grid,
+                          void **results)
 {
     struct sizes *sizes = malloc(sizeof *sizes);
     struct value values[MOST_RESULTS];
     struct value *outputs[MOST_RESULTS];
-    void *results[MOST_RESULTS] = {NULL};
     unsigned char status = 0;
     struct kernel_args own = *args;
     size_t elements = 0;
     assert_non_null(sizes);
-    assert_true(args->n_outputs <= MOST_RESULTS);
     for (uint32_t i = 0; i < args->n_outputs; i++)
         outputs[i] = args->outputs[i] ? &values[i] : NULL;
     own.outputs = outputs;
@@ -338,8 +357,6 @@ static void check_failure(const struct kernel_args *args, const struct gir_grid 
             fail_msg("a grid did not find what the interpreter found in %s", args->op->name);
         grid_failures += status;
     }
-    for (uint32_t i = 0; i < args->n_outputs; i++)
-        free(results[i]);
     free(sizes);
 }
 
@@ -347,14 +364,19 @@ static tssa_status *run(struct kernel_args *args)
 {
     const struct twice *twice = args->state;
     struct kernel_args own = *args;
+    void *results[MOST_RESULTS] = {NULL};
     own.state = twice->state;
+    assert_true(args->n_outputs <= MOST_RESULTS);
+    begin_updates(args, twice->grid, results);
     tssa_status *status = twice->kernel->run(&own);
-    if (!twice->grid || !code_of(twice->grid))
-        return status;
-    if (!status)
-        check(args, twice->grid);
-    else if (strstr(tssa_status_message(status), "index"))
-        check_failure(args, twice->grid);
+    if (twice->grid && code_of(twice->grid)) {
+        if (!status)
+            check(args, twice->grid, results);
+        else if (strstr(tssa_status_message(status), "index"))
+            check_failure(args, twice->grid, results);
+    }
+    for (uint32_t i = 0; i < args->n_outputs; i++)
+        free(results[i]);
     return status;
 }
 

@@ -206,18 +206,37 @@ static const char *refuses_exp(void *user, const struct ir_op *op)
     return ir_op_is(op, IR_OP_Exp) ? "it is an exponential" : NULL;
 }
 
+static size_t count_taken_in(const struct ir_block *block)
+{
+    size_t n = 0;
+    for (const struct ir_op *op = block->first; op; op = op->next) {
+        n += block->owner && ir_op_is(block->owner, IR_OP_fuse) && !ir_op_is(op, IR_OP_Constant) &&
+             !ir_op_is(op, IR_OP_return);
+        for (uint32_t i = 0; i < op->n_blocks; i++)
+            n += count_taken_in(op->blocks[i]);
+    }
+    return n;
+}
+
+static size_t count_kernels_in(const struct ir_block *block)
+{
+    size_t n = 0;
+    for (const struct ir_op *op = block->first; op; op = op->next) {
+        n += ir_fuse_body(op) != NULL;
+        for (uint32_t i = 0; i < op->n_blocks; i++)
+            n += count_kernels_in(op->blocks[i]);
+    }
+    return n;
+}
+
 /* How many ops are in fuse ops. */
 static size_t count_taken_by(const struct ir_fusion *fusion, const char *text)
 {
     static const char *const names[] = {"fuse"};
     const struct pipeline pipeline = {.fusion = fusion};
     struct ir_graph *graph = parse(text);
-    size_t n = 0;
     no_error(pipeline_run_passes(graph, names, 1, &pipeline));
-    for (const struct ir_op *op = graph->body->first; op; op = op->next)
-        for (const struct ir_op *inner = ir_fuse_body(op) ? op->blocks[0]->first : NULL; inner;
-             inner = inner->next)
-            n += !ir_op_is(inner, IR_OP_Constant) && !ir_op_is(inner, IR_OP_return);
+    const size_t n = count_taken_in(graph->body);
     ir_graph_free(graph);
     return n;
 }
@@ -246,11 +265,9 @@ static size_t count_kernels_by(const struct ir_fusion *fusion, const char *text)
     static const char *const names[] = {"fuse"};
     const struct pipeline pipeline = {.fusion = fusion};
     struct ir_graph *graph = parse(text);
-    size_t n = 0;
     no_error(pipeline_run_passes(graph, names, 1, &pipeline));
     no_error(ir_verify(graph));
-    for (const struct ir_op *op = graph->body->first; op; op = op->next)
-        n += ir_fuse_body(op) != NULL;
+    const size_t n = count_kernels_in(graph->body);
     ir_graph_free(graph);
     return n;
 }
@@ -369,6 +386,41 @@ static void what_others_need_moves_inside_too(void **state)
     fusion.side_by_side = true;
     assert_int_equal(count_taken_by(&fusion, text), 3);
     assert_int_equal(count_kernels_by(&fusion, text), 1);
+}
+
+/* What a loop carries on, and writes a row of, is written where the row is computed, if nothing of
+ * the kernel depends on how it was before, or is after. */
+static void what_is_carried_is_written_with_rows(void **state)
+{
+    (void)state;
+#define CARRIED(row, next)                                                                         \
+    "graph opset(\"\": 18) (%n: i64[], %x: f32[50, 1, 64], %o: f32[50, 8], %w: f32[8, 8]) -> "     \
+    "(%y) {\n"                                                                                     \
+    " %last = Constant() {value = i64[1] [1]}\n"                                                   \
+    " %y = Loop@16(%n, _, %o) { body(%i: i64[], %c: bool[], %t: f32[50, 8]) {\n"                   \
+    "  %a = access(%x, %i) {rule = [select(0, $0)]}\n  %e = Exp(%a)\n"                             \
+    "  %m = ReduceMax(%e, %last)\n"                                                                \
+    "  %f = access(%m) {rule = [squeeze(0)]}\n" row "  return(%c, " next ") } }\n return(%y)\n}\n"
+    static const char column[] =
+        CARRIED("  %u = assign(%t, %f, %i) {rule = [select(0, $0), slice(0, 3, 4, 1)]}\n", "%u");
+    static const char broadcast[] =
+        CARRIED("  %u = assign(%t, %f, %i) {rule = [select(0, $0)]}\n", "%u");
+    static const char read_before[] =
+        CARRIED("  %u = assign(%t, %f, %i) {rule = [select(0, $0), slice(0, 3, 4, 1)]}\n"
+                "  %z = MatMul(%t, %w)\n  %v = Add(%u, %z)\n",
+                "%v");
+    static const char read_behind[] =
+        CARRIED("  %u = assign(%t, %f, %i) {rule = [select(0, $0), slice(0, 3, 4, 1)]}\n"
+                "  %z = Neg(%u)\n  %v = MatMul(%z, %w)\n",
+                "%v");
+    struct ir_fusion fusion = {
+        .classes = IR_FUSES_ALL, .machine = &cost_gpu, .most_operands = 8, .moves_inside = true};
+    const size_t rows = count_taken_by(&fusion, column);
+    fusion.updates = true;
+    assert_int_equal(count_taken_by(&fusion, column), rows + 1);
+    assert_int_equal(count_taken_by(&fusion, broadcast), rows);
+    assert_int_equal(count_kernels_by(&fusion, read_before), 2);
+    assert_int_equal(count_kernels_by(&fusion, read_behind), 2);
 }
 
 /* An operand of several ops is one of the kernel. */
@@ -496,6 +548,7 @@ int main(void)
         cmocka_unit_test(kernels_stand_side_by_side),
         cmocka_unit_test(parts_of_rows_join_rows),
         cmocka_unit_test(what_others_need_moves_inside_too),
+        cmocka_unit_test(what_is_carried_is_written_with_rows),
         cmocka_unit_test(operands_are_counted_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

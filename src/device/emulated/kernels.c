@@ -15,12 +15,14 @@
 #include "device/library_op.h"
 #include "device/memory.h"
 #include "device/null/count.h"
+#include "ir/fuse.h"
 #include "ir/memory.h"
 
 struct state {
     struct emulated_program program;
     bool asks_library;
     struct library_op library;
+    const uint32_t *updates; /* of a fuse op (null/count.h) */
 };
 
 static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
@@ -32,6 +34,7 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
     made->asks_library = library_asks(&null_device, op);
     if (made->asks_library)
         TRY(library_op_decode(op, &made->library));
+    TRY(count_find_updates(op, setup->arena, &made->updates));
     TRY(emulated_program_make(op, &host, &made->program));
     *state = made;
     return NULL;
@@ -64,12 +67,12 @@ static tssa_status *lend_inputs(const struct kernel_args *args, struct value *va
     return NULL;
 }
 
-/* Into the memory that the run has for it. */
+/* Into the memory that the run has for it, or that of operand `operand`, if that can be taken. */
 static tssa_status *keep(struct kernel_args *args, uint32_t index, const struct tensor *from,
-                         bool *taken)
+                         uint32_t operand, bool *taken)
 {
     struct tensor *to;
-    *taken = *taken && kernel_take(args, index, 0, &to);
+    *taken = operand != UINT32_MAX && kernel_take(args, index, operand, &to);
     if (!*taken)
         TRY(kernel_output(args, index, from->dtype, from->rank, from->dims, &to));
     const size_t size = tensor_bytes(from);
@@ -94,7 +97,7 @@ static tssa_status *count(const struct kernel_args *args)
     struct device_counts *counts = &args->env->stream->counts;
     struct library_problem problem;
     bool one = false;
-    count_bytes(args, known_dim);
+    count_bytes(args, state->updates, known_dim);
     if (state->asks_library)
         TRY(library_op_problem(&state->library, args, &problem, &one));
     counts->library_calls += one;
@@ -111,11 +114,17 @@ static tssa_status *keep_all(struct kernel_args *args, const struct value *value
     const struct tensor *first = &values[program->outputs[0]].tensor;
     if (memory == IR_MEMORY_SHARED) /* the host's kernel says what the view looks like */
         return kernel_share(args, 0, 0, first->rank, first->dims);
+    const uint32_t *fused = ((const struct state *)args->state)->updates;
     bool updates = false;
     for (uint32_t i = 0; i < args->n_outputs; i++) {
-        bool taken = i == 0 && memory == IR_MEMORY_UPDATED;
+        const uint32_t operand = fused                                   ? fused[i] - 1
+                                 : i == 0 && memory == IR_MEMORY_UPDATED ? 0
+                                                                         : UINT32_MAX;
+        bool taken = false;
         if (args->outputs[i])
-            TRY(keep(args, i, &values[program->outputs[i]].tensor, &taken));
+            TRY(keep(args, i, &values[program->outputs[i]].tensor, operand, &taken));
+        if (fused && args->outputs[i] && operand != UINT32_MAX && !taken)
+            count_copy_first(args, i);
         updates |= taken;
     }
     if (memory != IR_MEMORY_UPDATED)
@@ -151,8 +160,14 @@ static tssa_status *run(struct kernel_args *args)
 
 static const struct kernel *find_kernel(const struct ir_op *op)
 {
-    static const struct kernel kernel = {.prepare = prepare, .run = run, .release = release};
-    return null_device.find_kernel(op) && emulated_can(op) ? &kernel : NULL;
+    static const struct kernel kernel = {.prepare = prepare, .run = run, .release = release},
+                               fused = {.prepare = prepare,
+                                        .run = run,
+                                        .release = release,
+                                        .updates = count_updated};
+    if (!null_device.find_kernel(op) || !emulated_can(op))
+        return NULL;
+    return ir_fuse_body(op) ? &fused : &kernel;
 }
 
 static const struct ir_fusion *lend(struct device_context *context)

@@ -3,6 +3,7 @@
 
 #include "ir/cost.h"
 #include "ir/fuse.h"
+#include "ir/update.h"
 
 static uint64_t tensor_bytes_of(const struct value *value)
 {
@@ -28,10 +29,40 @@ static uint64_t bytes_of(const struct kernel_args *args, const struct ir_type *t
     return type->rank < 0 ? UINT64_MAX : bytes;
 }
 
-/* What a fused kernel reads of an operand: regions, where that is all that it reads. */
-static uint64_t fused_bytes(const struct kernel_args *args, uint32_t index, count_dim_fn dim)
+uint32_t count_updated(const struct ir_op *fuse, uint32_t result)
 {
-    const uint64_t all = operand_bytes(args, index);
+    uint32_t updated;
+    return ir_fuse_updates(fuse, result, &updated) ? updated : UINT32_MAX;
+}
+
+tssa_status *count_find_updates(const struct ir_op *op, struct arena *arena,
+                                const uint32_t **updates)
+{
+    uint32_t *found;
+    *updates = NULL;
+    if (!ir_fuse_body(op))
+        return NULL;
+    found = ARENA_ARRAY(arena, uint32_t, op->n_results);
+    TRY_ALLOC(found);
+    for (uint32_t i = 0; i < op->n_results; i++)
+        found[i] = count_updated(op, i) + 1;
+    *updates = found;
+    return NULL;
+}
+
+static bool is_updated(const struct kernel_args *args, const uint32_t *updates, uint32_t operand)
+{
+    uint32_t i = 0;
+    while (i < args->n_outputs && updates[i] != operand + 1)
+        i++;
+    return i < args->n_outputs;
+}
+
+/* What a fused kernel reads of an operand: regions, where that is all that it reads. */
+static uint64_t fused_bytes(const struct kernel_args *args, const uint32_t *updates, uint32_t index,
+                            count_dim_fn dim)
+{
+    const uint64_t all = is_updated(args, updates, index) ? 0 : operand_bytes(args, index);
     uint64_t bytes = 0;
     for (const struct ir_use *use = ir_fuse_body(args->op)->params[index]->uses; use && bytes < all;
          use = use->next) {
@@ -42,16 +73,32 @@ static uint64_t fused_bytes(const struct kernel_args *args, uint32_t index, coun
     return bytes;
 }
 
-void count_bytes(const struct kernel_args *args, count_dim_fn dim)
+/* What a fused kernel writes of a result that it updates. */
+static uint64_t updated_bytes(const struct kernel_args *args, uint32_t index, count_dim_fn dim)
 {
-    const bool region = cost_moves_region(args->op), fused = ir_fuse_body(args->op);
+    const struct ir_op *assign = ir_fuse_returned(args->op, index)->op;
+    return bytes_of(args, ir_operand(assign, 1)->type, dim);
+}
+
+void count_bytes(const struct kernel_args *args, const uint32_t *updates, count_dim_fn dim)
+{
+    const bool region = cost_moves_region(args->op);
     uint64_t bytes = 0;
     for (uint32_t i = region ? 1 : 0; i < args->n_inputs; i++)
         if (!(args->op->info->flags & IR_SHAPE))
-            bytes += fused ? fused_bytes(args, i, dim) : operand_bytes(args, i);
+            bytes += updates ? fused_bytes(args, updates, i, dim) : operand_bytes(args, i);
     for (uint32_t i = 0; i < args->n_outputs; i++)
-        bytes += tensor_bytes_of(args->outputs[i]) * (region ? 2 : 1);
+        bytes += updates && updates[i] && args->outputs[i]
+                     ? updated_bytes(args, i, dim)
+                     : tensor_bytes_of(args->outputs[i]) * (region ? 2 : 1);
     args->env->stream->counts.bytes += bytes;
+}
+
+void count_copy_first(const struct kernel_args *args, uint32_t output)
+{
+    struct device_counts *counts = &args->env->stream->counts;
+    counts->launches++;
+    counts->bytes += 2 * tensor_bytes_of(args->outputs[output]);
 }
 
 /* What is written is read from an operand of the same type. */

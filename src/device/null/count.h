@@ -6,7 +6,8 @@
  * Of a step, a view is nothing. What asks a library (device/library.def) is a call of it, all else
  * a launch, what is fused one for all of it. Bytes are those of operands in the device's memory,
  * read, and of results, written; of what reads or changes a region, those of the region; a result
- * that cannot be changed in place costs a launch more, which copies it.
+ * that cannot be changed in place costs a launch more, which copies it; so it is of what a fused
+ * kernel updates (ir/update.h).
  */
 #ifndef TSSA_DEVICE_NULL_COUNT_H
 #define TSSA_DEVICE_NULL_COUNT_H
@@ -16,8 +17,16 @@
 /* Of a dim in the op; false: it is not known. */
 typedef bool (*count_dim_fn)(const struct kernel_args *args, const struct dim *dim, int64_t *value);
 
-/* What is read and written; the outputs are made. */
-void count_bytes(const struct kernel_args *args, count_dim_fn dim);
+/* The operand that the result of a fuse op updates; UINT32_MAX: none. */
+uint32_t count_updated(const struct ir_op *fuse, uint32_t result);
+/* Per result 1 + that operand, or 0; NULL where the op is no fuse op. */
+tssa_status *count_find_updates(const struct ir_op *op, struct arena *arena,
+                                const uint32_t **updates);
+
+/* What is read and written; the outputs are made. `updates` as above. */
+void count_bytes(const struct kernel_args *args, const uint32_t *updates, count_dim_fn dim);
+/* A launch that copies what could not be taken into the output, which is made. */
+void count_copy_first(const struct kernel_args *args, uint32_t output);
 /* A launch that changes operand 0, whose memory it has taken or has not; the output is made. */
 void count_update(const struct kernel_args *args, bool taken);
 

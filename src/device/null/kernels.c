@@ -42,7 +42,33 @@ static tssa_status *run_launch(struct kernel_args *args)
 {
     TRY(make_results(args));
     args->env->stream->counts.launches++;
-    count_bytes(args, null_dim);
+    count_bytes(args, NULL, null_dim);
+    return NULL;
+}
+
+/* The state is the operands that results update. */
+static tssa_status *prepare_fused(const struct ir_op *op, const struct kernel_setup *setup,
+                                  const void **state)
+{
+    const uint32_t *updates;
+    TRY(count_find_updates(op, setup->arena, &updates));
+    *state = updates;
+    return NULL;
+}
+
+static tssa_status *run_fused(struct kernel_args *args)
+{
+    const uint32_t *updates = args->state;
+    struct tensor *tensor;
+    for (uint32_t i = 0; i < args->n_outputs; i++) {
+        if (updates[i] && kernel_take(args, i, updates[i] - 1, &tensor))
+            continue;
+        TRY(make_result(args, i, &tensor));
+        if (updates[i] && tensor)
+            count_copy_first(args, i);
+    }
+    args->env->stream->counts.launches++;
+    count_bytes(args, updates, null_dim);
     return NULL;
 }
 
@@ -51,7 +77,7 @@ static tssa_status *run_library(struct kernel_args *args)
 {
     bool done;
     TRY(make_results(args));
-    count_bytes(args, null_dim);
+    count_bytes(args, NULL, null_dim);
     TRY(null_library_run(args, &done));
     if (!done)
         args->env->stream->counts.launches++;
@@ -96,12 +122,15 @@ static bool suits(const struct ir_type *type)
 static const struct kernel *find_kernel(const struct ir_op *op)
 {
     static const struct kernel launch = {.run = run_launch},
+                               fused = {.prepare = prepare_fused,
+                                        .run = run_fused,
+                                        .updates = count_updated},
                                library = {.prepare = null_library_prepare,
                                           .run = run_library,
                                           .release = null_library_release},
                                view = {.run = run_view}, update = {.run = run_update};
-    const bool fused = ir_op_is(op, IR_OP_fuse);
-    if (op->opaque || (op->n_blocks && !fused) || op->info->cls == IR_CLASS_SEQUENCE ||
+    const bool fuses = ir_op_is(op, IR_OP_fuse);
+    if (op->opaque || (op->n_blocks && !fuses) || op->info->cls == IR_CLASS_SEQUENCE ||
         op->info->cls == IR_CLASS_INTERNAL)
         return NULL;
     for (uint32_t i = 0; i < op->n_results; i++)
@@ -110,6 +139,8 @@ static const struct kernel *find_kernel(const struct ir_op *op)
     for (uint32_t i = 0; i < op->n_operands; i++)
         if (ir_operand(op, i) && !suits(ir_operand(op, i)->type))
             return NULL;
+    if (fuses)
+        return &fused;
     const enum ir_memory memory = ir_result_memory(op, 0, 0);
     if (memory == IR_MEMORY_SHARED)
         return &view;
@@ -146,6 +177,7 @@ static const struct ir_fusion *lend(struct device_context *context)
                                             .moves_inside = true,
                                             .row_parts = true,
                                             .side_by_side = true,
+                                            .updates = true,
                                             .refuses = refuses,
                                             .refuses_whole = refuses_whole};
     (void)context;

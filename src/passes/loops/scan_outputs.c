@@ -11,7 +11,8 @@
  * stands in front. Or it is the last one less i, where all rows are written: rows[::-1], but for
  * sessions, which write in place and turn nothing round. Only where the loop runs once at least
  * (the shape of an empty stack is anybody's guess) and cannot run beyond the tensor's end, where
- * writing would fail.
+ * writing would fail. Not for sessions where data ends the loop: how many rows are stacked is then
+ * told behind it, which nothing is computed by, and what is written in place needs no Concat.
  *
  *   needs   assigns (recover), known elements, counters computed from the iteration's number
  *           (induction)
@@ -112,7 +113,8 @@ static tssa_status *read_append(const struct pass_context *pass, const struct lo
     if (!pass_is_for_session(pass))
         TRY(counts_back(pass->graph, loop, next->op, init->type->dims[0], &append->backwards));
     *found = append->backwards;
-    if (append->backwards || !selects_row(loop, next->op, &append->first))
+    if (append->backwards || !selects_row(loop, next->op, &append->first) ||
+        (pass_is_for_session(pass) && loop_stays(loop) != LOOP_TRUE))
         return NULL;
     return stays_inside(pass->graph, loop, init->type->dims[0], append->first, found);
 }

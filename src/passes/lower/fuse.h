@@ -142,8 +142,11 @@ bool fuse_is_read_in_place(const struct ir_value *value);
 
 /* The same of an op that is no candidate. */
 const char *fuse_outside(const struct ir_op *op);
+/* Is it a write into what a loop carries on, which kernels do where they compute what is written,
+ * and to what others write nothing? */
+bool fuse_updates(const struct fuse_plan *plan, const struct ir_op *op);
 /* Whose dims a part of the op, a candidate, has. */
-const struct ir_type *fuse_space(const struct ir_op *op);
+const struct ir_type *fuse_space(const struct fuse_plan *plan, const struct ir_op *op);
 /*
  * Is the operand a constant that stands for itself in a block: a number, the axes of a reduction?
  */

@@ -25,6 +25,8 @@ uint32_t fuse_maker_part(struct fuse_plan *plan, const struct ir_op *op, uint32_
 
 bool fuse_moves(struct fuse_plan *plan, const struct ir_op *op, uint32_t operand)
 {
+    if (operand == 1 && fuse_updates(plan, op))
+        return false;
     if (!ir_fuse_moves(op, operand) || operand > 0)
         return ir_fuse_moves(op, operand);
     const uint32_t part = fuse_maker_part(plan, op, operand);

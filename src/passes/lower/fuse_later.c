@@ -18,7 +18,8 @@ struct moved {
 static const struct ir_type *needed_of(struct fuse_plan *plan, const struct ir_op *op, uint32_t k)
 {
     const bool reads = !fuse_moves(plan, op, k) || (k == 0 && !ir_op_is(op, IR_OP_Concat));
-    return reads && !fuse_repeats_in_row(op) ? op->results[0].type : ir_operand(op, k)->type;
+    return reads && !fuse_repeats_in_row(op) && !fuse_updates(plan, op) ? op->results[0].type
+                                                                        : ir_operand(op, k)->type;
 }
 
 /* Could the op compute the operand, which part `other` does, where it reads it? What is read in

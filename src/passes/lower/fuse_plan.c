@@ -85,10 +85,11 @@ static tssa_status *add_part(struct fuse_plan *plan, const struct ir_op *op)
                                                fusion->takes_alone(fusion->user, op)};
     struct fuse_open *open = fuse_open_part(plan, number);
     *open = (struct fuse_open){.op = op,
-                               .like = fuse_space(op),
+                               .like = fuse_space(plan, op),
                                .row = ir_row_axes(op),
                                .column = fuse_column(op),
-                               .work = cost_kernel(op, &plan->sizes),
+                               .work = fuse_updates(plan, op) ? cost_step(op, true, &plan->sizes)
+                                                              : cost_kernel(op, &plan->sizes),
                                .apart = cost_step(op, writes_in_place(plan, op), &plan->sizes),
                                .uses = plan->uses[op->results[0].id]};
     for (uint32_t i = 0; i < op->n_operands; i++) {

@@ -3,6 +3,7 @@
 #include "ir/fuse.h"
 #include "ir/row.h"
 #include "ir/rule.h"
+#include "ir/update.h"
 #include "passes/lower/fuse.h"
 
 /* ---- Spaces ---------------------------------------------------------------------------------- */
@@ -177,8 +178,21 @@ bool fuse_is_candidate(const struct fuse_plan *plan, const struct ir_op *op)
     return (class_of(op) & plan->fusion->classes) != 0;
 }
 
-const struct ir_type *fuse_space(const struct ir_op *op)
+bool fuse_updates(const struct fuse_plan *plan, const struct ir_op *op)
 {
+    if (!plan->fusion->updates || !ir_updates_carried(op))
+        return false;
+    /* What might be computed of the whole in the same kernel must not wait for another one. */
+    for (const struct ir_use *use = op->results[0].uses; use; use = use->next)
+        if (use->user->parent == op->parent && fuse_is_candidate(plan, use->user))
+            return false;
+    return true;
+}
+
+const struct ir_type *fuse_space(const struct fuse_plan *plan, const struct ir_op *op)
+{
+    if (fuse_updates(plan, op))
+        return ir_operand(op, 1)->type;
     return has_rows(op) ? ir_operand(op, 0)->type : op->results[0].type;
 }
 

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ir/update.h"
+
+#include "ir/fuse.h"
+#include "ir/rule.h"
+
+static const struct ir_use *only_use(const struct ir_value *value)
+{
+    return value->uses && !value->uses->next ? value->uses : NULL;
+}
+
+/* Is `from` what a loop carries, and is used once, and `to` what it carries on in its place? */
+static bool is_carried(const struct ir_value *from, const struct ir_value *to)
+{
+    const struct ir_block *body = from->block;
+    const bool carries = body && body->owner && ir_op_is(body->owner, IR_OP_Loop);
+    return carries && from->index >= 2 && only_use(from) &&
+           ir_operand(ir_block_return(body), from->index - 1) == to;
+}
+
+/* Has what is written the shape of where it is written? */
+static bool writes_region(const struct ir_op *assign)
+{
+    const struct ir_type *base = ir_operand(assign, 0)->type, *source = ir_operand(assign, 1)->type;
+    const struct dim *dims[TSSA_MAX_RANK];
+    int rank;
+    if (base->kind != TYPE_TENSOR || base->rank < 0 || source->kind != TYPE_TENSOR)
+        return false;
+    /* Only the op's graph is written to. */
+    tssa_status *status =
+        rule_region_shape((struct ir_op *)assign, base->rank, base->dims, &rank, dims);
+    bool same = !status && rank >= 0 && rank == source->rank;
+    tssa_status_free(status);
+    for (int i = 0; same && i < rank; i++)
+        same = dims[i] == source->dims[i];
+    return same;
+}
+
+bool ir_updates_carried(const struct ir_op *op)
+{
+    return ir_op_is(op, IR_OP_assign) && is_carried(ir_operand(op, 0), &op->results[0]) &&
+           writes_region(op);
+}
+
+bool ir_fuse_updates(const struct ir_op *fuse, uint32_t result, uint32_t *operand)
+{
+    const struct ir_value *made = ir_fuse_returned(fuse, result);
+    const struct ir_op *assign = made ? made->op : NULL;
+    if (!assign || !ir_op_is(assign, IR_OP_assign) || !only_use(made))
+        return false;
+    const struct ir_value *base = ir_operand(assign, 0);
+    const struct ir_value *outside = ir_fuse_operand(base);
+    if (!outside || !only_use(base) || !is_carried(outside, &fuse->results[result]) ||
+        !writes_region(assign))
+        return false;
+    *operand = base->index;
+    return true;
+}
