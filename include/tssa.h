@@ -168,10 +168,10 @@ typedef struct tssa_context_options {
     void (*log)(void *user, tssa_log_level level, const char *message);
     void *log_user;
     /*
-     * A folder, made where there is none, in which compiled kernels are kept for later processes
-     * (docs/kernels.md); copied. NULL: nothing is written to disk. One that others may write to is
-     * not used, nor is any by a program that runs with other rights than who started it (setuid):
-     * kernels are code.
+     * A folder, made where there is none, in which compiled kernels are kept for later processes,
+     * and what sessions with remarks have measured of the machine (docs/kernels.md); copied. NULL:
+     * nothing is written to disk. One that others may write to is not used, nor is any by a program
+     * that runs with other rights than who started it (setuid): kernels are code.
      */
     const char *kernel_cache;
 } tssa_context_options;

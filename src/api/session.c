@@ -52,7 +52,7 @@ static tssa_status *prepare_graph(struct tssa_session *session, struct tssa_cont
         TRY(session_graph_fuse(own, session->device, options));
     if (options->dump)
         TRY(session_dump_kernels(own, session->device->device, options));
-    TRY(session_remark_kernels(own, session->device->device, options));
+    TRY(session_remark_kernels(own, session->device, options));
     if (later)
         return NULL;
     TRY(session_graph_compile(own, session->device, -1, options, &session->report));

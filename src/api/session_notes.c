@@ -189,12 +189,13 @@ static tssa_status *remark_kernel(void *user, struct ir_op *op)
     return status;
 }
 
-tssa_status *session_remark_kernels(const struct ir_graph *graph, const struct device *device,
+tssa_status *session_remark_kernels(const struct ir_graph *graph, struct device_context *device,
                                     const tssa_session_options *options)
 {
-    struct kernel_remarks remarks = {.options = options};
-    if (!options->remark || !device->rates)
+    struct gir_rates rates;
+    struct kernel_remarks remarks = {.rates = &rates, .options = options};
+    if (!options->remark || !device->device->rates)
         return NULL;
-    remarks.rates = device->rates();
+    device->device->rates(device, &rates);
     return ir_block_walk(graph->body, remark_kernel, &remarks);
 }

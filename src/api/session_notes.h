@@ -16,7 +16,7 @@ void session_note_compiled(struct tssa_context *context, const struct compile_re
 /* The same of what was done in the background, and what failed, which is freed. */
 void session_note_background(struct tssa_context *context, struct background_result *result);
 /* What each kernel moves, computes and takes (gir/estimate.h), to options->remark. */
-tssa_status *session_remark_kernels(const struct ir_graph *graph, const struct device *device,
+tssa_status *session_remark_kernels(const struct ir_graph *graph, struct device_context *device,
                                     const tssa_session_options *options);
 /* Remarks on loops in the block and in blocks in it: why iterations are made step by step. */
 void session_remark_loops(const struct block_plan *block, const tssa_session_options *options);

@@ -27,11 +27,11 @@
 /* An entry whose time is older than that is given a new one when it is read. */
 #define FRESH_SECONDS 3600
 
-/* What a file begins with. The kernel and the object are behind it. */
+/* What a file begins with. The subject and the object are behind it. */
 struct head {
     char magic[8];
     uint64_t sum; /* of all behind it */
-    uint64_t kernel_size, object_size;
+    uint64_t subject_size, object_size;
     struct cache_key key;
     struct codegen_maker maker;
 };
@@ -117,38 +117,41 @@ void cache_close(struct cache *cache)
 
 /* ---- Entries --------------------------------------------------------------------------------- */
 
-static void name_of(const struct cache *cache, const struct gir_kernel *kernel, char *name)
+static void name_of(const struct cache *cache, struct cache_subject subject, char *name)
 {
     const uint64_t a = hash_bytes(&cache->key, sizeof cache->key, 0),
-                   b = hash_bytes(kernel, kernel->size, a),
-                   c = hash_bytes(kernel, kernel->size, ~a);
+                   b = hash_bytes(subject.bytes, subject.size, a),
+                   c = hash_bytes(subject.bytes, subject.size, ~a);
     snprintf(name, NAME_SIZE, "%016" PRIx64 "%016" PRIx64 SUFFIX, b, c);
 }
 
 static uint64_t sum_of(const void *file, size_t size)
 {
-    const size_t from = offsetof(struct head, kernel_size);
+    const size_t from = offsetof(struct head, subject_size);
     return hash_bytes((const char *)file + from, size - from, 0);
 }
 
-/* The same LLVM as then, in the same place. */
+/* The same LLVM as then, in the same place, where it was one. */
 static bool is_maker_there(const struct codegen_maker *maker)
 {
+    static const struct codegen_maker none;
     struct file_identity now;
+    if (memcmp(maker, &none, sizeof none) == 0)
+        return true;
     return maker->library[0] && memchr(maker->library, '\0', sizeof maker->library) &&
            file_identify(maker->library, &now) && memcmp(&now, &maker->identity, sizeof now) == 0;
 }
 
-static bool is_right(const struct cache *cache, const struct gir_kernel *kernel, const void *file,
+static bool is_right(const struct cache *cache, struct cache_subject subject, const void *file,
                      size_t size)
 {
     const struct head *head = file;
     return memcmp(head->magic, MAGIC, sizeof head->magic) == 0 &&
-           head->kernel_size == kernel->size &&
-           head->object_size == size - sizeof *head - kernel->size &&
+           head->subject_size == subject.size &&
+           head->object_size == size - sizeof *head - subject.size &&
            head->sum == sum_of(file, size) &&
            memcmp(&head->key, &cache->key, sizeof head->key) == 0 &&
-           memcmp(head + 1, kernel, kernel->size) == 0 && is_maker_there(&head->maker);
+           memcmp(head + 1, subject.bytes, subject.size) == 0 && is_maker_there(&head->maker);
 }
 
 static bool read_all(int file, void *data, size_t size)
@@ -171,16 +174,16 @@ static void touch(int file, const struct stat *info)
 
 /* The object alone, moved to the front of what was read. */
 static void *read_entry(const struct cache *cache, const tssa_allocator *allocator, int file,
-                        const struct gir_kernel *kernel, size_t *object_size)
+                        struct cache_subject subject, size_t *object_size)
 {
     struct stat info;
     if (fstat(file, &info) || !S_ISREG(info.st_mode) || !is_ours(&info) ||
-        info.st_size < (off_t)(sizeof(struct head) + kernel->size) ||
+        info.st_size < (off_t)(sizeof(struct head) + subject.size) ||
         info.st_size > (off_t)CODEGEN_MAX_SIZE)
         return NULL;
-    const size_t size = (size_t)info.st_size, before = sizeof(struct head) + kernel->size;
+    const size_t size = (size_t)info.st_size, before = sizeof(struct head) + subject.size;
     char *bytes = allocator_alloc(allocator, size);
-    if (!bytes || !read_all(file, bytes, size) || !is_right(cache, kernel, bytes, size)) {
+    if (!bytes || !read_all(file, bytes, size) || !is_right(cache, subject, bytes, size)) {
         allocator_free(allocator, bytes);
         return NULL;
     }
@@ -191,17 +194,17 @@ static void *read_entry(const struct cache *cache, const tssa_allocator *allocat
 }
 
 void *cache_read(const struct cache *cache, const tssa_allocator *allocator,
-                 const struct gir_kernel *kernel, size_t *size)
+                 struct cache_subject subject, size_t *size)
 {
     char name[NAME_SIZE];
     if (cache->folder < 0)
         return NULL;
-    name_of(cache, kernel, name);
+    name_of(cache, subject, name);
     const int file =
         openat(cache->folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (file < 0)
         return NULL;
-    void *object = read_entry(cache, allocator, file, kernel, size);
+    void *object = read_entry(cache, allocator, file, subject, size);
     close(file);
     return object;
 }
@@ -238,25 +241,26 @@ static int write_entry(const struct cache *cache, const char *temporary, const c
 }
 
 bool cache_write(const struct cache *cache, const tssa_allocator *allocator,
-                 const struct gir_kernel *kernel, const struct codegen_maker *maker,
+                 struct cache_subject subject, const struct codegen_maker *maker,
                  const void *object, size_t object_size, char *message, size_t size)
 {
     char name[NAME_SIZE], temporary[2 * NAME_SIZE];
-    const size_t total = sizeof(struct head) + kernel->size + object_size;
+    const size_t total = sizeof(struct head) + subject.size + object_size;
     if (cache->folder < 0 || total > CODEGEN_MAX_SIZE)
         return true;
     struct head *head = allocator_calloc(allocator, 1, total);
     if (!head)
         return say(message, size, "memory ran out where a kernel was to be", "kept", 0);
     memcpy(head->magic, MAGIC, sizeof head->magic);
-    head->kernel_size = kernel->size;
+    head->subject_size = subject.size;
     head->object_size = object_size;
     head->key = cache->key;
-    head->maker = *maker;
-    memcpy(head + 1, kernel, kernel->size);
-    memcpy((char *)(head + 1) + kernel->size, object, object_size);
+    if (maker)
+        head->maker = *maker;
+    memcpy(head + 1, subject.bytes, subject.size);
+    memcpy((char *)(head + 1) + subject.size, object, object_size);
     head->sum = sum_of(head, total);
-    name_of(cache, kernel, name);
+    name_of(cache, subject, name);
     snprintf(temporary, sizeof temporary, "%s" TEMPORARY "%ld-%" PRIu64, name, (long)getpid(),
              clock_monotonic());
     const int error = write_entry(cache, temporary, name, head, total);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compiled kernels in a folder, a file each. They are code that will be run: the folder and what is
+ * Compiled kernels in a folder, a file each, and what was measured of the machine that they are
+ * for. They are code that will be run: the folder and what is
  * in it is believed only where it is this user's and nobody else may write to it, links are not
  * followed, and whoever is privileged has no cache.
  *
@@ -38,12 +39,24 @@ bool cache_open(struct cache *cache, const char *path, enum codegen_level level,
                 size_t size);
 void cache_close(struct cache *cache);
 
-/* The object file of a kernel, of the allocator; NULL: it is not there. */
+/* What an entry is found by: the bytes of a kernel, or of what else it is. */
+struct cache_subject {
+    const void *bytes;
+    size_t size;
+};
+
+static inline struct cache_subject cache_subject_of(const struct gir_kernel *kernel)
+{
+    return (struct cache_subject){kernel, kernel->size};
+}
+
+/* The object file of a kernel, or what else was kept, of the allocator; NULL: it is not there. */
 void *cache_read(const struct cache *cache, const tssa_allocator *allocator,
-                 const struct gir_kernel *kernel, size_t *size);
-/* False: it could not be written, and why is in `message`. */
+                 struct cache_subject subject, size_t *size);
+/* `maker`: NULL where it was no library that made it. False: it could not be written, and why is in
+ * `message`. */
 bool cache_write(const struct cache *cache, const tssa_allocator *allocator,
-                 const struct gir_kernel *kernel, const struct codegen_maker *maker,
+                 struct cache_subject subject, const struct codegen_maker *maker,
                  const void *object, size_t object_size, char *message, size_t size);
 /* Removes the oldest entries until no more than `most` bytes are left, if there are more; and what
  * was left of entries that nobody finished. */

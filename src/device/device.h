@@ -32,6 +32,7 @@ struct device_context;
 struct device_library;
 struct device_stream;
 struct device_event; /* the device's own */
+struct gir_rates;
 struct ir_fusion;
 
 enum device_copy {
@@ -77,8 +78,9 @@ struct device {
     /* Finds code for kernels, which lives as long as the context; equal kernels have one. Any
      * thread. The function NULL: kernels are not compiled here. */
     tssa_status *(*compile)(struct device_context *context, struct device_compiling *compiling);
-    /* What a kernel takes here, for estimates (gir/estimate.h). The function NULL: nobody knows. */
-    const struct gir_rates *(*rates)(void);
+    /* What a kernel takes here, for estimates (gir/estimate.h). Any thread. The function NULL:
+     * nobody knows. */
+    void (*rates)(struct device_context *context, struct gir_rates *rates);
     void (*close)(struct device_context *context);
     /* What kernels of fuse ops are made of, for the context's sessions; NULL, or nothing is
      * returned: the device makes none. find_kernel has the last word on each fuse op. */

@@ -84,15 +84,15 @@ static void open_cache(const struct room *room, struct cache *cache)
 static void keep(const struct room *room, const struct cache *cache)
 {
     char message[160] = "";
-    if (!cache_write(cache, &allocator_default, &kernel, &room->maker, OBJECT, sizeof OBJECT,
-                     message, sizeof message))
+    if (!cache_write(cache, &allocator_default, cache_subject_of(&kernel), &room->maker, OBJECT,
+                     sizeof OBJECT, message, sizeof message))
         fail_msg("%s", message);
 }
 
 static bool has(const struct cache *cache, const struct gir_kernel *wanted)
 {
     size_t size;
-    void *object = cache_read(cache, &allocator_default, wanted, &size);
+    void *object = cache_read(cache, &allocator_default, cache_subject_of(wanted), &size);
     if (object) {
         assert_int_equal(size, sizeof OBJECT);
         assert_memory_equal(object, OBJECT, size);
@@ -289,8 +289,8 @@ static void keep_numbered(const struct room *room, const struct cache *cache, ui
     struct gir_kernel numbered = kernel;
     char message[160] = "";
     numbered.n_codes = number;
-    assert_true(cache_write(cache, &allocator_default, &numbered, &room->maker, OBJECT,
-                            sizeof OBJECT, message, sizeof message));
+    assert_true(cache_write(cache, &allocator_default, cache_subject_of(&numbered), &room->maker,
+                            OBJECT, sizeof OBJECT, message, sizeof message));
 }
 
 static bool has_numbered(const struct cache *cache, uint32_t number)
@@ -362,8 +362,8 @@ static void a_full_disk(void **state)
     small = before;
     small.rlim_cur = 100;
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    assert_false(cache_write(&cache, &allocator_default, &kernel, &room->maker, OBJECT,
-                             sizeof OBJECT, message, sizeof message));
+    assert_false(cache_write(&cache, &allocator_default, cache_subject_of(&kernel), &room->maker,
+                             OBJECT, sizeof OBJECT, message, sizeof message));
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     assert_non_null(strstr(message, "cannot keep kernels"));
     assert_int_equal(list(room, names, 1), 0);

@@ -28,7 +28,7 @@ struct compiled {
     struct codegen_client client;
 };
 
-static enum codegen_level level(void)
+enum codegen_level cpu_codegen_level(void)
 {
     return isa_level() == ISA_V4 ? CODEGEN_V4 : isa_level() == ISA_V3 ? CODEGEN_V3 : CODEGEN_V2;
 }
@@ -96,7 +96,7 @@ static bool add(struct device_context *context, const struct gir_kernel *kernel,
     } else {
         memcpy(&entry->code.run, &entry->object.entry, sizeof entry->object.entry);
         entry->code.kept = gir_kept_bytes(kernel);
-        entry->code.calls = calls_of(level());
+        entry->code.calls = calls_of(cpu_codegen_level());
     }
     entry->next = atomic_load(&compiled->entries);
     while (!atomic_compare_exchange_weak(&compiled->entries, &entry->next, entry))
@@ -133,7 +133,7 @@ static tssa_status *look_up(struct batch *b, const struct gir_kernel *kernel)
         return NULL;
     if (why)
         return add(b->context, kernel, NULL, 0, why, false) ? NULL : status_out_of_memory();
-    void *object = cache_read(&b->cache, allocator, kernel, &size);
+    void *object = cache_read(&b->cache, allocator, cache_subject_of(kernel), &size);
     if (!object) {
         b->jobs[b->n_jobs++].kernel = kernel;
         return NULL;
@@ -147,8 +147,8 @@ static void keep(const struct batch *b, const struct codegen_job *job)
 {
     char *problem = b->asked->cache_problem;
     if (!problem[0])
-        cache_write(&b->cache, b->context->allocator, job->kernel, &job->maker, job->object,
-                    job->size, problem, sizeof b->asked->cache_problem);
+        cache_write(&b->cache, b->context->allocator, cache_subject_of(job->kernel), &job->maker,
+                    job->object, job->size, problem, sizeof b->asked->cache_problem);
 }
 
 static tssa_status *take(const struct batch *b)
@@ -189,7 +189,7 @@ static tssa_status *compile(struct batch *b)
     if (b->n_jobs)
         b->asked->stopped =
             !codegen_compile(&compiled_of(b->context)->client, b->context->allocator, b->jobs,
-                             b->n_jobs, level(), share_for(b), b->asked->stop);
+                             b->n_jobs, cpu_codegen_level(), share_for(b), b->asked->stop);
     return take(b);
 }
 
@@ -211,7 +211,7 @@ tssa_status *cpu_compile(struct device_context *context, struct device_compiling
     b.jobs = allocator_calloc(context->allocator, asked->n + 1u, sizeof *b.jobs);
     TRY_ALLOC(b.jobs);
     if (context->cache)
-        cache_open(&b.cache, context->cache, level(), asked->cache_problem,
+        cache_open(&b.cache, context->cache, cpu_codegen_level(), asked->cache_problem,
                    sizeof asked->cache_problem);
     tssa_status *status = compile(&b);
     for (uint32_t i = 0; i < asked->n; i++)

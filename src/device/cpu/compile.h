@@ -13,6 +13,9 @@ struct cpu_code {
     size_t kept; /* gir_kept_bytes() */
 };
 
+/* That the machine has. */
+enum codegen_level cpu_codegen_level(void);
+
 /*
  * struct device.compile. Kernels that are not there yet are compiled in processes of their own, as
  * many at once as the context has threads. Equal kernels of a context are compiled once, but by

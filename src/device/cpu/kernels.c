@@ -3,9 +3,9 @@
 #include "base/isa.h"
 #include "device/cpu/compile.h"
 #include "device/cpu/provider.h"
+#include "device/cpu/rates.h"
 #include "device/devices.h"
 #include "device/memory.h"
-#include "gir/estimate.h"
 #include "ir/cost.h"
 #include "ir/fuse.h"
 #include "ir/row.h"
@@ -202,11 +202,6 @@ static const struct ir_fusion *lend_fusion(struct device_context *context)
     return isa_level() < ISA_V3 ? &without_rows : &all;
 }
 
-static const struct gir_rates *rates(void)
-{
-    return isa_level() == ISA_V4 ? &gir_rates_v4 : &gir_rates_v3;
-}
-
 static void close_context(struct device_context *context)
 {
     cpu_compile_close(context);
@@ -220,7 +215,7 @@ const struct device cpu_device = {
     .find_kernel = find_kernel,
     .library = &cpu_library,
     .compile = cpu_compile,
-    .rates = rates,
+    .rates = cpu_rates,
     .fusion = lend_fusion,
     .close = close_context,
     DEVICE_READY_STREAMS,
