@@ -57,12 +57,6 @@ static tssa_status *say_alone(const struct fuse_plan *plan, const struct ir_op *
                        plan->ops[reader->id].why);
 }
 
-/* Nothing is moved for it where it is by itself. */
-static bool is_view(const struct fuse_plan *plan, const struct ir_op *op)
-{
-    return ir_op_is(op, IR_OP_access) && cost_step(op, false, &plan->sizes).calls == 0;
-}
-
 /* Why it is in no larger part. */
 static tssa_status *say_why(struct fuse_plan *plan, const struct ir_op *op)
 {
@@ -70,7 +64,7 @@ static tssa_status *say_why(struct fuse_plan *plan, const struct ir_op *op)
     const uint32_t part = fuse_part_of(plan, op);
     const char *why = own->why;
     char other[128];
-    if (is_frame(op) || (part == FUSE_NO_PART && is_view(plan, op)))
+    if (is_frame(op) || (part == FUSE_NO_PART && fuse_is_view(plan, op)))
         return NULL;
     if (own->other && part != FUSE_NO_PART && part == fuse_part_of(plan, own->other))
         return NULL; /* by another way */

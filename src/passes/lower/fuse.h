@@ -48,8 +48,8 @@ struct fuse_set {
 };
 
 struct fuse_part {
-    uint32_t joined; /* the part that it belongs to now: its own number where to none */
-    uint32_t n_ops;
+    uint32_t joined;            /* the part that it belongs to now: its own number where to none */
+    uint32_t n_ops;             /* but for views */
     bool is_used;               /* something that it computes */
     bool is_alone;              /* it is a kernel, too, if it is one op */
     struct ir_op *first, *last; /* when all are made: its ops, linked by fuse_op.next */
@@ -142,6 +142,8 @@ bool fuse_is_read_in_place(const struct ir_value *value);
 
 /* The same of an op that is no candidate. */
 const char *fuse_outside(const struct ir_op *op);
+/* Is nothing moved for it where it is by itself? */
+bool fuse_is_view(const struct fuse_plan *plan, const struct ir_op *op);
 /* Is it a write into what a loop carries on, which kernels do where they compute what is written,
  * and to what others write nothing? */
 bool fuse_updates(const struct fuse_plan *plan, const struct ir_op *op);

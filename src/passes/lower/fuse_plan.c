@@ -80,7 +80,7 @@ static tssa_status *add_part(struct fuse_plan *plan, const struct ir_op *op)
     const uint32_t number = (uint32_t)plan->parts.count;
     const struct ir_fusion *fusion = plan->fusion;
     const struct fuse_part part = {.joined = number,
-                                   .n_ops = 1,
+                                   .n_ops = fuse_is_view(plan, op) ? 0 : 1,
                                    .is_alone = fusion->takes_alone &&
                                                fusion->takes_alone(fusion->user, op)};
     struct fuse_open *open = fuse_open_part(plan, number);

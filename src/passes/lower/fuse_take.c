@@ -4,6 +4,7 @@
 #include "ir/row.h"
 #include "ir/rule.h"
 #include "ir/update.h"
+#include "passes/analysis/of_data.h"
 #include "passes/lower/fuse.h"
 
 /* ---- Spaces ---------------------------------------------------------------------------------- */
@@ -24,11 +25,22 @@ static bool is_same_space(const struct ir_type *a, const struct ir_type *b)
     return a->rank == b->rank && broadcasts(a, b) && broadcasts(b, a);
 }
 
+/* Are the first `n` dims 1? */
+static bool are_ones(const struct ir_type *type, int n)
+{
+    int i = 0;
+    while (i < n && dim_is(type->dims[i], 1))
+        i++;
+    return i == n;
+}
+
 /* Has the type an element for each row of `like`, `n` axes of it, with or without axes of one
- * element for these? */
+ * element for these? Of one row a number is that as well. */
 static bool is_per_row(const struct ir_type *type, const struct ir_type *like, int n)
 {
     const int rows = like->rank - n;
+    if (n > 0 && type->rank == 0 && are_ones(like, rows))
+        return true;
     if (n == 0 || (type->rank != rows && type->rank != like->rank))
         return false;
     for (int i = 0; i < type->rank; i++)
@@ -178,6 +190,11 @@ bool fuse_is_candidate(const struct fuse_plan *plan, const struct ir_op *op)
     return (class_of(op) & plan->fusion->classes) != 0;
 }
 
+bool fuse_is_view(const struct fuse_plan *plan, const struct ir_op *op)
+{
+    return ir_op_is(op, IR_OP_access) && cost_step(op, false, &plan->sizes).calls == 0;
+}
+
 bool fuse_updates(const struct fuse_plan *plan, const struct ir_op *op)
 {
     if (!plan->fusion->updates || !ir_updates_carried(op))
@@ -203,33 +220,14 @@ bool fuse_is_inner(const struct ir_op *op, uint32_t operand)
            (tensor_count(tensor) == 1 || (operand > 0 && op->info->cls == IR_CLASS_REDUCTION));
 }
 
-#define MOST_SOURCES 32 /* ops that are looked at */
-
-/* Does the value come, through ops of the same block, from what is computed of floats? `left`: how
- * many ops may still be looked at. */
-static bool is_of_data(const struct ir_value *value, int *left)
-{
-    const struct ir_op *op = value->op;
-    if (value->known || !op || op->n_blocks || (op->info->flags & IR_SHAPE) || --*left < 0)
-        return false;
-    for (uint32_t i = 0; i < op->n_operands; i++) {
-        const struct ir_value *from = ir_operand(op, i);
-        if (from && !ir_value_constant(from) &&
-            (dtype_is_float(from->type->dtype) || is_of_data(from, left)))
-            return true;
-    }
-    return false;
-}
-
 /* Conditions, numbers of iterations, indices and shapes are told before anything is launched, but
  * for those that only data tells. */
 static bool is_told(const struct ir_value *value)
 {
-    int left = MOST_SOURCES;
     return value->known ||
            (value->type->rank == 0 &&
             (dtype_is_integer(value->type->dtype) || value->type->dtype == TSSA_BOOL) &&
-            !is_of_data(value, &left));
+            !is_of_data(value));
 }
 
 static bool is_of_known_shape(const struct ir_value *value)

@@ -30,6 +30,7 @@
 #include "passes/recover/recover.h"
 
 #include "ir/infer.h"
+#include "passes/analysis/of_data.h"
 
 /* Writes go first: they are recognised by the ops that moved their parts. */
 static const recover_fn writes[IR_OP_COUNT] = {
@@ -51,12 +52,14 @@ static bool is_single_integer(const struct ir_type *type)
 }
 
 /*
- * Shapes, indices and what they are computed from are left to the ops that inference understands.
+ * Shapes, indices and what they are computed from are left to the ops that inference understands,
+ * but not what is computed of data, which it knows nothing of.
  */
 static bool is_shape_arithmetic(const struct ir_op *op)
 {
     for (uint32_t i = 0; i < op->n_results; i++)
-        if (op->results[i].known || is_single_integer(op->results[i].type))
+        if (op->results[i].known ||
+            (is_single_integer(op->results[i].type) && !is_of_data(&op->results[i])))
             return true;
     return false;
 }
