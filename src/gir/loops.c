@@ -5,29 +5,13 @@
  * the iteration's number or as a Scan does, has that axis along the rows, and so have results that
  * are stacked.
  */
+#include "gir/iteration.h"
 #include "gir/mapper.h"
 #include "ir/fuse.h"
-#include "ir/infer_block.h"
 #include "ir/rebuild.h"
 #include "ir/region.h"
 
 /* ---- The loop -------------------------------------------------------------------------------- */
-
-/* What an iteration returns as the loop's result. */
-static const struct ir_value *next_of(const struct ir_op *loop, uint32_t result)
-{
-    return ir_operand(ir_block_return(loop->blocks[0]), ir_loop_return(loop, result));
-}
-
-/* Is it there, and of these dims? */
-static bool has_dims(const struct ir_value *value, const struct ir_type *like)
-{
-    const struct ir_type *type = value ? value->type : NULL;
-    bool same = type && type->kind == TYPE_TENSOR && type->rank == like->rank;
-    for (int i = 0; same && i < like->rank; i++)
-        same = type->dims[i] == like->dims[i];
-    return same;
-}
 
 const struct ir_type *mapper_carried(const struct ir_op *loop)
 {
@@ -37,28 +21,21 @@ const struct ir_type *mapper_carried(const struct ir_op *loop)
     if (!like || like->kind != TYPE_TENSOR || like->rank < 0 || like->rank == TSSA_MAX_RANK)
         return NULL;
     for (uint32_t i = 0; i < n; i++)
-        if (!has_dims(params[ir_loop_param(loop, i)], like) ||
-            !has_dims(ir_operand(loop, ir_loop_operand(loop, i)), like))
+        if (!gir_has_dims(params[ir_loop_param(loop, i)], like) ||
+            !gir_has_dims(ir_operand(loop, ir_loop_operand(loop, i)), like))
             return NULL;
     for (uint32_t i = 0; i < loop->n_results; i++)
-        if (!has_dims(next_of(loop, i), like))
+        if (!gir_has_dims(gir_loop_next(loop, i), like))
             return NULL;
     return like;
-}
-
-/* Number `index` of a list that a Scan may have, of zeros if it has not. */
-static int64_t number_of(const struct ir_op *loop, const char *name, uint32_t index)
-{
-    size_t count = 0;
-    const int64_t *numbers = ir_attr_ints(loop, name, &count);
-    return index < count ? numbers[index] : 0;
 }
 
 /* Does a Scan go along first axes? */
 static bool scans_first_axes(const struct ir_op *loop)
 {
     for (uint32_t i = 0; i < loop->n_operands + loop->n_results; i++)
-        if (number_of(loop, "scan_input_axes", i) || number_of(loop, "scan_output_axes", i))
+        if (gir_loop_number(loop, "scan_input_axes", i) ||
+            gir_loop_number(loop, "scan_output_axes", i))
             return false;
     return loop->version >= 9;
 }
@@ -68,13 +45,7 @@ static const char *find_problem(const struct ir_op *loop)
 {
     if (!ir_op_is(loop, IR_OP_Loop))
         return scans_first_axes(loop) ? NULL : "it does not scan first axes";
-    const struct ir_block *body = loop->blocks[0];
-    const struct ir_value *entry = ir_operand(loop, 1),
-                          *next = ir_operand(ir_block_return(body), 0);
-    if (!ir_operand(loop, 0) || (entry && !infer_is_truth(entry, true)) ||
-        (next != body->params[1] && !infer_is_truth(next, true)))
-        return "a condition ends the loop";
-    return NULL;
+    return gir_loop_is_counted(loop) ? NULL : "a condition ends the loop";
 }
 
 /* ---- Values ---------------------------------------------------------------------------------- */
@@ -161,7 +132,8 @@ static uint32_t load_rows(struct mapper *m, const struct ir_value *param,
 static uint32_t load_scanned(struct mapper *m, uint32_t index, const struct gir_view *view)
 {
     const uint32_t number = index - ir_loop_carried(m->loop);
-    const struct place place = {.reversed = number_of(m->loop, "scan_input_directions", number)};
+    const struct place place = {.reversed =
+                                    gir_loop_number(m->loop, "scan_input_directions", number)};
     return load_rows(m, ir_operand(m->loop, index), view, m->loop, &place);
 }
 
@@ -344,7 +316,7 @@ static void evaluate_next(struct mapper *m, uint32_t *steps)
 {
     const uint32_t n = ir_loop_carried(m->loop);
     for (uint32_t i = 0; i < m->loop->n_results && !m->maker.why; i++) {
-        const struct ir_value *value = next_of(m->loop, i);
+        const struct ir_value *value = gir_loop_next(m->loop, i);
         steps[i] = GIR_NONE;
         if (i < n || m->loop->results[i].wanted)
             steps[i] = gir_make_as(&m->maker, outer(m, value, &m->root), loaded_as(value));
@@ -379,7 +351,7 @@ static void store_results(struct mapper *m, const uint32_t *steps)
                                                          .type = (uint8_t)loaded_as(value),
                                                          .operands = {m->states[result]}});
         const bool reversed =
-            result >= n && number_of(m->loop, "scan_output_directions", result - n);
+            result >= n && gir_loop_number(m->loop, "scan_output_directions", result - n);
         mapper_store(m, value, i, result < n ? column : reversed ? back : NULL, 0, 1, step);
     }
 }
