@@ -87,8 +87,8 @@
  * argument nothing is read, which gives 0, and nothing is stored: what a choice does not take may
  * be computed nevertheless. Numbers that are told in the call, dims above all, are steps as well.
  * Elements i of a row r are threads', or, where there are reductions, a row is a warp's, or a
- * column is a thread's. What a check finds false is an error, of the op that the interpreter finds
- * it in.
+ * column is a thread's, and so it is where rows are a loop's iterations. What a check finds false
+ * is an error, of the op that the interpreter finds it in.
  *
  *     grid of 1 number, args 0: f32, 1: i64, 2: f32 result
  *     %0 = position : i64

@@ -43,11 +43,14 @@ static const struct ir_op *find_reduction(const struct grid_maker *m, const stru
     return reduction;
 }
 
-/* Over what a result of this type goes, which is computed of a reduction (or NULL). */
-static bool set_space(struct gir_grid_part *part, const struct ir_type *type,
-                      const struct ir_op *reduction)
+/* Over what the result goes: what the first reduction that it is computed of reduces, or its own
+ * elements. */
+static bool set_space(const struct grid_maker *m, uint32_t result, bool *marked,
+                      struct gir_grid_part *part)
 {
-    const struct ir_type *like = reduction ? ir_operand(reduction, 0)->type : type;
+    const struct ir_value *value = stored_of(m, result);
+    const struct ir_op *reduction = find_reduction(m, value, marked);
+    const struct ir_type *like = reduction ? ir_operand(reduction, 0)->type : value->type;
     if (like->kind != TYPE_TENSOR || like->rank < 0)
         return false;
     part->rank = like->rank;
@@ -71,12 +74,11 @@ static bool same_space(const struct gir_grid_part *a, const struct gir_grid_part
 static void find_parts(struct grid_maker *m, uint32_t *part_of, bool *marked)
 {
     for (uint32_t i = 0; i < m->fuse->n_results; i++) {
-        const struct ir_value *value = stored_of(m, i);
         struct gir_grid_part part = {0};
         part_of[i] = GIR_NONE;
         if (!m->fuse->results[i].wanted)
             continue;
-        if (!set_space(&part, value->type, find_reduction(m, value, marked))) {
+        if (m->loop ? !grid_loop_space(m, i, &part) : !set_space(m, i, marked, &part)) {
             grid_refuse(m, "the shape of what it computes is not known");
             return;
         }
@@ -95,11 +97,6 @@ static void find_parts(struct grid_maker *m, uint32_t *part_of, bool *marked)
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
-struct stored {
-    uint32_t arg, value, number;
-    tssa_dtype type;
-};
-
 /* The place in the region of an assign is one in what that writes into. */
 static const struct dim *const *leave_region(struct grid_maker *m, const struct ir_op *assign,
                                              struct grid_place *place)
@@ -108,8 +105,12 @@ static const struct dim *const *leave_region(struct grid_maker *m, const struct 
     return assign->results[0].type->dims;
 }
 
-static void evaluate_result(struct grid_maker *m, uint32_t index, struct stored *stored)
+static void evaluate_result(struct grid_maker *m, uint32_t index, struct grid_stored *stored)
 {
+    if (m->loop) {
+        grid_loop_result(m, index, stored);
+        return;
+    }
     const struct ir_value *value = stored_of(m, index);
     const struct dim *const *dims = value->type->dims;
     struct grid_place place = m->space;
@@ -132,7 +133,7 @@ static void evaluate_result(struct grid_maker *m, uint32_t index, struct stored 
     stored->type = value->type->dtype == TSSA_BOOL ? TSSA_UINT8 : value->type->dtype;
 }
 
-static void store(struct grid_maker *m, const struct stored *stored)
+static void store(struct grid_maker *m, const struct grid_stored *stored)
 {
     gir_make(&m->maker, (struct gir_code){.op = GIR_STORE_AT,
                                           .type = (uint8_t)stored->type,
@@ -174,13 +175,15 @@ static void begin_part(struct grid_maker *m)
                    position = gir_make(&m->maker,
                                        (struct gir_code){.op = GIR_POSITION, .type = TSSA_INT64});
     m->number = part->row || part->column >= 0 ? GIR_NONE : position;
-    if (part->row)
+    if (m->loop)
+        grid_loop_part(m, row, position);
+    else if (part->row)
         begin_rows(m, row, position);
     else if (part->column >= 0)
         begin_columns(m, row, position);
     else
         grid_unflatten(m, position, part->rank, part->dims, &m->space);
-    m->space.rank = part->rank;
+    m->space.rank = part->rank - (m->loop != NULL);
 }
 
 static uint32_t count_reductions(const struct gir_maker *maker)
@@ -211,7 +214,7 @@ static tssa_status *copy_out(const struct grid_maker *m)
 }
 
 static tssa_status *make_part(struct grid_maker *m, uint32_t number, const uint32_t *part_of,
-                              struct stored *stored)
+                              struct grid_stored *stored)
 {
     uint32_t n = 0;
     m->part = &m->grid->parts[number];
@@ -223,6 +226,8 @@ static tssa_status *make_part(struct grid_maker *m, uint32_t number, const uint3
     for (uint32_t i = 0; i < m->fuse->n_results && !m->maker.why; i++)
         if (part_of[i] == number)
             evaluate_result(m, i, &stored[n++]);
+    if (m->loop)
+        grid_end_loop(m);
     for (uint32_t i = 0; i < n && !m->maker.why; i++)
         store(m, &stored[i]);
     if (m->maker.why)
@@ -239,7 +244,8 @@ static tssa_status *make_part(struct grid_maker *m, uint32_t number, const uint3
 static void tell_spaces(struct grid_maker *m)
 {
     for (uint32_t i = 0; i < m->grid->n; i++)
-        for (int a = 0; a < m->grid->parts[i].rank && !m->maker.why; a++) {
+        for (int a = m->grid->parts[i].trips ? 1 : 0; a < m->grid->parts[i].rank && !m->maker.why;
+             a++) {
             const struct dim *told = grid_told(m, m->grid->parts[i].dims[a]);
             if (!told)
                 grid_refuse(m, "nobody tells how much there is of what it reduces");
@@ -248,10 +254,11 @@ static void tell_spaces(struct grid_maker *m)
 }
 
 static tssa_status *make_all(struct grid_maker *m, uint32_t *part_of, bool *marked,
-                             struct stored *stored)
+                             struct grid_stored *stored)
 {
     tssa_status *status = NULL;
-    find_parts(m, part_of, marked);
+    if (!m->loop || grid_begin_loop(m))
+        find_parts(m, part_of, marked);
     for (uint32_t i = 0; !status && !m->maker.why && i < m->grid->n; i++)
         status = make_part(m, i, part_of, stored);
     if (!status)
@@ -285,8 +292,9 @@ void gir_grid_free(struct gir_grid *grid)
 tssa_status *gir_build_grid(const struct ir_op *fuse, const tssa_allocator *allocator,
                             struct gir_grid **grid, const char **why)
 {
-    struct grid_maker m = {.fuse = fuse, .body = ir_fuse_body(fuse)};
+    struct grid_maker m = {.fuse = fuse, .loop = ir_fuse_loop(fuse)};
     uint32_t first, n;
+    m.body = ir_fuse_body(m.loop ? ir_fuse_iteration(m.loop) : fuse);
     gir_number_values(m.body, &first, &n);
     vec_init(&m.seen, allocator);
     m.grid = allocator_calloc(allocator, 1, sizeof *m.grid);
@@ -295,7 +303,7 @@ tssa_status *gir_build_grid(const struct ir_op *fuse, const tssa_allocator *allo
     m.numbers = allocator_alloc(allocator, GIR_MAX_CODES * sizeof *m.numbers);
     bool *marked = allocator_alloc(allocator, (n ? n : 1) * sizeof *marked);
     uint32_t *part_of = allocator_alloc(allocator, (fuse->n_results + 1) * sizeof *part_of);
-    struct stored *stored = allocator_alloc(allocator, (fuse->n_results + 1) * sizeof *stored);
+    struct grid_stored *stored = allocator_alloc(allocator, (fuse->n_results + 1) * sizeof *stored);
     tssa_status *status = NULL;
     if (!m.grid || !m.maker.codes || !m.numbers || !marked || !part_of || !stored) {
         status = status_out_of_memory();

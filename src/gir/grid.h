@@ -15,7 +15,8 @@
  * depend on each other, so that one launch may do them side by side. What is computed row by row
  * (ir/row.h) is a part in which a row is a warp's: then results are stored where an element of the
  * row goes, if it does. What is reduced along another axis is a part in which each thread has a
- * column.
+ * column. So is a loop of which an iteration is one kernel and computes elements (ir_fuse_loop):
+ * its iterations are rows, which a thread walks, and what it carries are states (grid_loops.c).
  *
  * Ops that are none: what writes at places that data tells, masks.
  */
@@ -41,6 +42,9 @@ struct gir_grid_part {
      * of the product of the others; else one row, of all. */
     int rank, row, column;
     const struct dim *dims[TSSA_MAX_RANK];
+    /* Of a loop, whose iterations are the rows: 1 + the operand of which the one element is how
+     * many there are, and dims[column] is NULL then; 0: that tells. None, where it is negative. */
+    uint32_t trips;
 };
 
 #define GIR_GRID_MAX_PARTS 64

@@ -176,9 +176,24 @@ uint32_t grid_choose(struct grid_maker *m, uint32_t truth, uint32_t a, uint32_t 
                            (uint32_t[]){truth, a, b});
 }
 
+/* Is it not negative, where an element is? */
+static bool is_natural(const struct grid_maker *m, uint32_t number)
+{
+    int64_t value;
+    if (m->maker.why)
+        return false;
+    const struct gir_code *code = &m->maker.codes[number];
+    if (code->op == GIR_SCALAR && code->scalar == SCALAR_ADD)
+        return is_natural(m, code->operands[0]) && is_natural(m, code->operands[1]);
+    return code->op == GIR_ROW || code->op == GIR_POSITION ||
+           (grid_is_constant(m, number, &value) && value >= 0 && value <= INT32_MAX);
+}
+
 uint32_t grid_from_end(struct grid_maker *m, uint32_t number, uint32_t count)
 {
     int64_t value;
+    if (is_natural(m, number))
+        return number;
     if (grid_is_constant(m, number, &value))
         return value < 0 ? grid_add(m, count, number) : number;
     const uint32_t zero = grid_constant(m, 0);
@@ -192,10 +207,15 @@ void grid_check(struct grid_maker *m, uint32_t number, uint32_t count)
     if (grid_is_constant(m, number, &value) && grid_is_constant(m, count, &most) && value >= 0 &&
         value < most)
         return;
-    uint32_t holds = grid_both(m, grid_test(m, SCALAR_GE, number, grid_constant(m, 0)),
-                               grid_test(m, SCALAR_LT, number, count));
-    if (m->active != GIR_NONE) {
-        const uint32_t other = gir_make_scalar(&m->maker, SCALAR_NOT, TSSA_BOOL, &m->active);
+    uint32_t holds = grid_test(m, SCALAR_LT, number, count);
+    if (!is_natural(m, number))
+        holds = grid_both(m, grid_test(m, SCALAR_GE, number, grid_constant(m, 0)), holds);
+    uint32_t active = m->active;
+    if (m->loop && !m->maker.why &&
+        !grid_varies(m, holds)) /* it is made without an iteration, too */
+        active = grid_both(m, active, grid_loop_runs(m));
+    if (active != GIR_NONE) {
+        const uint32_t other = gir_make_scalar(&m->maker, SCALAR_NOT, TSSA_BOOL, &active);
         holds = grid_test(m, SCALAR_OR, other, holds);
     }
     gir_make(&m->maker, (struct gir_code){.op = GIR_CHECK, .type = TSSA_BOOL, .operands = {holds}});

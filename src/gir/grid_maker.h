@@ -9,6 +9,7 @@
 #include "ir/rule.h"
 
 #define GRID_MOST_OPERANDS 32 /* of an op */
+#define GRID_MOST_STATES 32   /* of a loop's iterations, in a thread */
 
 /* Where an element of a value is: a step for each of its axes, an int64. */
 struct grid_place {
@@ -23,9 +24,23 @@ struct grid_seen {
     struct grid_place place;
 };
 
+/* An element of what a loop carries, that each thread has. */
+struct grid_state {
+    uint32_t carried, step;
+    struct grid_place place;
+};
+
+/* What is stored of a result, and where. */
+struct grid_stored {
+    uint32_t arg, value, number;
+    tssa_dtype type;
+};
+
 struct grid_maker {
     const struct ir_op *fuse;
-    const struct ir_block *body;
+    const struct ir_op *loop;    /* that it is of, or NULL */
+    const struct ir_block *body; /* whose ops are computed: of a loop, those of an iteration */
+    const struct dim *trips;     /* of the loop; NULL: an operand tells */
     struct gir_grid *grid;
     struct gir_maker maker;
     tssa_status *status; /* memory ran out; then maker.why as well */
@@ -38,6 +53,9 @@ struct grid_maker {
     uint32_t number;         /* where nothing is reduced: which of all it is; else GIR_NONE */
     /* A truth value: whether what is being evaluated is chosen; GIR_NONE: it is. */
     uint32_t active;
+    /* Of a loop: the iteration's number, and states. */
+    uint32_t row, n_states;
+    struct grid_state states[GRID_MOST_STATES];
     VEC(struct grid_seen) seen;
     uint32_t *numbers; /* room for a number per step */
 };
@@ -103,6 +121,28 @@ bool grid_broadcast(struct grid_maker *m, const struct dim *const *dims, int ran
                     const struct dim *const *operand, struct grid_place *place);
 /* The argument that is this operand or result. */
 uint32_t grid_arg(struct grid_maker *m, uint32_t index, bool is_result, tssa_dtype dtype);
+
+/* ---- grid_loops.c ---------------------------------------------------------------------------- */
+
+/* Of a loop, before its parts. False: it is no grid. */
+bool grid_begin_loop(struct grid_maker *m);
+/* Over what the result goes; false: that is not known. */
+bool grid_loop_space(struct grid_maker *m, uint32_t result, struct gir_grid_part *part);
+/* Whether there is an iteration; GIR_NONE: there is. */
+uint32_t grid_loop_runs(struct grid_maker *m);
+/* Begins a part, of columns. */
+void grid_loop_part(struct grid_maker *m, uint32_t row, uint32_t position);
+void grid_loop_result(struct grid_maker *m, uint32_t result, struct grid_stored *stored);
+/* Behind all results of a part: what the states are in the next iteration. */
+void grid_end_loop(struct grid_maker *m);
+/* Is the step another one in each iteration? */
+bool grid_varies(const struct grid_maker *m, uint32_t step);
+/* The value that another name of it stands for, from block to block. */
+const struct ir_value *grid_loop_source(const struct grid_maker *m, const struct ir_value *value);
+/* Is it a parameter of the loop's block? Then an element of what it stands for in an iteration. */
+bool grid_is_of_iteration(const struct grid_maker *m, const struct ir_value *param);
+uint32_t grid_iteration_param(struct grid_maker *m, const struct ir_value *param,
+                              const struct grid_place *place);
 
 /* ---- grid_rows.c ----------------------------------------------------------------------------- */
 

@@ -41,6 +41,8 @@ static uint32_t look_up(struct grid_maker *m, const struct ir_value *param,
                         const struct grid_place *place)
 {
     const struct ir_type *type = param->type;
+    if (param->block != ir_fuse_body(m->fuse))
+        return grid_refuse(m, "an iteration is given nothing for what it reads");
     const uint32_t arg = grid_arg(m, param->index, false, type->dtype);
     const uint32_t number = grid_flatten(m, place, type->dims);
     return gir_make(&m->maker, (struct gir_code){.op = GIR_LOOKUP,
@@ -167,6 +169,9 @@ static uint32_t assign(struct grid_maker *m, const struct ir_op *op, const struc
     tssa_status_free(status);
     if (!good || !grid_broadcast(m, dims, source->type->rank, source->type->dims, &at))
         return grid_refuse(m, "the shape of what is written is not known");
+    /* Each thread would walk all iterations for the few that write its element. */
+    if (m->loop && is_there != GIR_NONE && grid_varies(m, is_there))
+        return grid_refuse(m, "iterations write other elements each");
     const uint32_t written = evaluate_if(m, is_there, source, &at);
     if (is_there == GIR_NONE)
         return written;
@@ -269,7 +274,10 @@ static uint32_t compute(struct grid_maker *m, const struct ir_value *value,
     if (value->type->kind != TYPE_TENSOR || value->type->rank != place->rank)
         return grid_refuse(m, "the shape of what it computes is not known");
     if (!op)
-        return look_up(m, value, place);
+        return grid_is_of_iteration(m, value) ? grid_iteration_param(m, value, place)
+                                              : look_up(m, value, place);
+    if (m->loop && grid_reduces(op))
+        return grid_refuse(m, "an iteration does not only compute elements");
     if (value->index > 0)
         return grid_refuse(m, "it has more than one result");
     if (ir_value_constant(value))
@@ -296,6 +304,7 @@ uint32_t grid_evaluate(struct grid_maker *m, const struct ir_value *value,
 {
     if (m->maker.why)
         return 0;
+    value = m->loop ? grid_loop_source(m, value) : value;
     for (size_t i = 0; i < m->seen.count; i++) {
         const struct grid_seen *seen = &m->seen.data[i];
         if (seen->value == value && seen->active == m->active && seen->place.rank == place->rank &&

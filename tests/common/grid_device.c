@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "common/fusing_device.h"
+#include "common/interpret_op.h"
 #include "common/kernel_check.h"
 #include "common/no_error.h"
 #include "common/shim_device.h"
@@ -24,7 +25,7 @@ uint32_t grid_failures;
 bool grid_tells;
 
 struct twice {
-    const struct kernel *kernel; /* op by op */
+    const struct kernel *kernel; /* op by op; NULL: by the interpreter, since it is a loop */
     const void *state;
     struct gir_grid *grid; /* NULL: it is none */
 };
@@ -81,8 +82,10 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
 {
     struct twice *twice = ARENA_NEW(setup->arena, struct twice);
     TRY_ALLOC(twice);
-    twice->kernel = fusing_device(false)->find_kernel(op);
-    TRY(kernel_prepare(twice->kernel, op, setup, &twice->state));
+    if (!ir_fuse_loop(op)) {
+        twice->kernel = fusing_device(false)->find_kernel(op);
+        TRY(kernel_prepare(twice->kernel, op, setup, &twice->state));
+    }
     make_grid(op, setup->context->allocator, &twice->grid);
     *state = twice;
     return NULL;
@@ -91,7 +94,8 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
 static void release(const void *state)
 {
     const struct twice *twice = state;
-    kernel_release(twice->kernel, twice->state);
+    if (twice->kernel)
+        kernel_release(twice->kernel, twice->state);
     gir_grid_free(twice->grid);
 }
 
@@ -163,8 +167,19 @@ static bool tell_product(const struct sizes *sizes, const struct dim *const *dim
     return true;
 }
 
-static bool tell_space(const struct sizes *sizes, const struct gir_grid_part *part, int64_t *rows,
-                       int64_t *n)
+/* How many rows there are of columns. */
+static bool tell_rows(const struct kernel_args *args, const struct sizes *sizes,
+                      const struct gir_grid_part *part, int64_t *rows)
+{
+    if (!part->trips)
+        return tell(sizes, part->dims[part->column], rows);
+    const struct tensor *count = &args->inputs[part->trips - 1]->tensor;
+    *rows = dtype_load_int64(count->dtype, count->data);
+    return true;
+}
+
+static bool tell_space(const struct kernel_args *args, const struct sizes *sizes,
+                       const struct gir_grid_part *part, int64_t *rows, int64_t *n)
 {
     const int outer = part->row ? part->rank - part->row : 0;
     int64_t before, behind;
@@ -173,7 +188,7 @@ static bool tell_space(const struct sizes *sizes, const struct gir_grid_part *pa
                tell_product(sizes, part->dims + outer, part->rank - outer, n);
     const bool told =
         tell_product(sizes, part->dims, part->column, &before) &&
-        tell_product(sizes, part->dims + part->column, 1, rows) &&
+        tell_rows(args, sizes, part, rows) &&
         tell_product(sizes, part->dims + part->column + 1, part->rank - part->column - 1, &behind);
     *n = told ? before * behind : 0;
     return told;
@@ -290,7 +305,7 @@ static bool compute(const struct kernel_args *args, const struct gir_grid *grid,
         make_results(args, results);
     for (uint32_t i = 0; i < grid->n && told; i++) {
         give_part(args, &grid->parts[i], numbers, results, status, given);
-        told = tell_space(sizes, &grid->parts[i], &given->steps[given->n_steps],
+        told = tell_space(args, sizes, &grid->parts[i], &given->steps[given->n_steps],
                           &given->steps[given->n_steps + 1]);
         given->n_steps += 2;
     }
@@ -368,7 +383,7 @@ static tssa_status *run(struct kernel_args *args)
     own.state = twice->state;
     assert_true(args->n_outputs <= MOST_RESULTS);
     begin_updates(args, twice->grid, results);
-    tssa_status *status = twice->kernel->run(&own);
+    tssa_status *status = twice->kernel ? twice->kernel->run(&own) : interpret_op(&own);
     if (twice->grid && code_of(twice->grid)) {
         if (!status)
             check(args, twice->grid, results);

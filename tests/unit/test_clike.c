@@ -106,6 +106,14 @@ static void expect_grid(const char *source, const char *name)
 
 static void texts(void **state)
 {
+    static const char loop[] =
+        LOOPED_GRAPH("%n: i64[], %h: f32[N], %x: f32[T, N]", "%n, %h, %x",
+                     "%m: i64[], %p: f32[N], %q: f32[T, N]",
+                     "%l, %s = Loop(%m, _, %p) { body(%i: i64[], %go: bool[], %c: f32[N])",
+                     "%u = fuse(%c, %q, %i) { body(%v: f32[N], %w: f32[T, N], %k: i64[]) {"
+                     "%e = access(%w, %k) {rule = [select(0, $0)]} %f = Add(%v, %e) "
+                     "return(%f) } } return(%go, %u, %u)",
+                     "%l, %s", "%y, %z");
     (void)state;
     /* What moves and what stays, in place, two results, truth values. */
     expect_text(FUSED_GRAPH("%x: f32[N, C], %s: f32[N, 1]", "%x, %s",
@@ -129,14 +137,8 @@ static void texts(void **state)
                             "%m = ReduceMean(%u, %k0) return(%m)",
                             "%y"),
                 "columns");
-    expect_part(LOOPED_GRAPH("%n: i64[], %h: f32[N], %x: f32[T, N]", "%n, %h, %x",
-                             "%m: i64[], %p: f32[N], %q: f32[T, N]",
-                             "%l, %s = Loop(%m, _, %p) { body(%i: i64[], %go: bool[], %c: f32[N])",
-                             "%u = fuse(%c, %q, %i) { body(%v: f32[N], %w: f32[T, N], %k: i64[]) {"
-                             "%e = access(%w, %k) {rule = [select(0, $0)]} %f = Add(%v, %e) "
-                             "return(%f) } } return(%go, %u, %u)",
-                             "%l, %s", "%y, %z"),
-                "loop");
+    expect_part(loop, "loop");
+    expect_grid(loop, "grid_loop");
     /* Numbers that a call tells, a place that data tells, and pieces. */
     expect_grid(FUSED_GRAPH("%x: f32[R, 2], %i: i64[N], %z: f32[M]", "%x, %i, %z",
                             "%p: f32[R, 2], %k: i64[N], %q: f32[M]) { "

@@ -81,11 +81,10 @@ static unsigned long n_programs(unsigned long usual)
     return programs_seed(&seed) ? 1 : programs_count(usual);
 }
 
-/* Loops are no grids yet. */
 static void check_fused(void)
 {
     for (int kind = 0; kind < KERNEL_KINDS; kind++)
-        for (unsigned long i = 0; i < n_programs(USUAL_FUSED) && kind != KERNEL_LOOPS; i++)
+        for (unsigned long i = 0; i < n_programs(USUAL_FUSED); i++)
             kernel_check(kind, first_program() + i, grid_context());
 }
 
@@ -122,6 +121,91 @@ static void check_gathers(void)
             kernel_check_text(KERNEL_FUSE, gathers[i], seed, grid_context());
 }
 
+/* ---- Loops that are no kernels of the CPU ---------------------------------------------------- */
+
+/* Of as many iterations, %m, as x has rows, but for the last `less`. What the loop makes, its
+ * block's parameters, the fuse op in it, and what is returned. */
+#define GRID_LOOP(less, params, operands, block, made, begin, carried, inner, next, results)       \
+    "graph @g opset(\"\": 21) ir_version(10) (" params ") -> (" results ") {\n"                    \
+    "%s0 = Shape(%x) {end = 1, start = 0} %s1 = Squeeze(%s0)\n"                                    \
+    "%s2 = Constant() {value = i64[] " #less "} %n = Sub(%s1, %s2)\n" results                      \
+    " = fuse(%n, " operands ") { body(%m: i64[], " block ") {\n" made " = Loop(%m, _, " begin      \
+    ") { body(%i: i64[], %go: bool[], " carried ") {\n" inner "\nreturn(%go, " next                \
+    ") } }\nreturn(" made ") } }\nreturn(" results ")\n}\n"
+
+static const char *const loops[] = {
+    /* What is carried is rotated: each element needs another one, and what is stacked has one. */
+    GRID_LOOP(0, "%x: f32[A, B], %h: f32[B, 2], %a: f32[B]", "%x, %h, %a",
+              "%p: f32[A, B], %q: f32[B, 2], %r: f32[B]", "%l, %s", "%q", "%c: f32[B, 2]",
+              "%u, %w = fuse(%c, %p, %r, %i) { body(%v: f32[B, 2], %e: f32[A, B], %f: f32[B], "
+              "%k: i64[]) {\n"
+              "%g = access(%v) {rule = [select(1, 0)]} %o = access(%v) {rule = [select(1, 1)]}\n"
+              "%t = access(%e, %k) {rule = [select(0, $0)]}\n"
+              "%g1 = Mul(%g, %f) %o1 = Mul(%o, %t) %z = Sub(%g1, %o1)\n"
+              "%g2 = Mul(%g, %t) %o2 = Mul(%o, %f) %y0 = Add(%g2, %o2)\n"
+              "%z1 = access(%z) {rule = [unsqueeze(1)]} %y1 = access(%y0) {rule = [unsqueeze(1)]}\n"
+              "%b = Concat(%z1, %y1) {axis = 1} return(%b, %y0) } }",
+              "%u, %w", "%R0, %R1"),
+    /* A number is carried besides, and results of both shapes are wanted. */
+    GRID_LOOP(0, "%x: f32[A, B], %h: f32[B], %a: f32[]", "%x, %h, %a",
+              "%p: f32[A, B], %q: f32[B], %r: f32[]", "%l, %k, %s, %t", "%q, %r",
+              "%c: f32[B], %d: f32[]",
+              "%u, %w = fuse(%c, %d, %p, %i) { body(%v: f32[B], %e: f32[], %f: f32[A, B], "
+              "%k0: i64[]) {\n"
+              "%g = access(%f, %k0) {rule = [select(0, $0)]} %o = Mul(%g, %e) %z = Add(%o, %v)\n"
+              "%j = Cast(%k0) {to = 1} %b = Sub(%e, %j) return(%z, %b) } }",
+              "%u, %w, %c, %w", "%R0, %R1, %R2, %R3"),
+    /* Rows in an order that data tells, or does not, of a table and of an operand. */
+    GRID_LOOP(0, "%x: i64[A], %h: f32[B], %t: f32[6, B]", "%x, %h, %t",
+              "%p: i64[A], %q: f32[B], %r: f32[6, B]", "%l, %s", "%q", "%c: f32[B]",
+              "%u = fuse(%c, %p, %r, %i) { body(%v: f32[B], %e: i64[A], %f: f32[6, B], "
+              "%k: i64[]) {\n"
+              "%j = access(%e, %k) {rule = [select(0, $0)]} "
+              "%g = access(%f, %j) {rule = [select(0, $0)]} %z = Add(%v, %g) return(%z) } }",
+              "%u, %u", "%R0, %R1"),
+    GRID_LOOP(
+        0, "%x: f32[A, B], %h: f32[B]", "%x, %h", "%p: f32[A, B], %q: f32[B]", "%l", "%q",
+        "%c: f32[B]",
+        "%u = fuse(%c, %p, %i, %m) { body(%v: f32[B], %e: f32[A, B], %k: i64[], %o: i64[]) {\n"
+        "%two = Constant() {value = i64[] 2} %d = Mul(%k, %two) %j = Mod(%d, %o)\n"
+        "%g = access(%e, %j) {rule = [select(0, $0)]} %z = Sub(%v, %g) return(%z) } }",
+        "%u", "%R0"),
+    /* A wrong number is none where there is no iteration. */
+    GRID_LOOP(2, "%x: i64[A], %h: f32[B], %t: f32[4, B], %j: i64[]", "%h, %t, %j",
+              "%q: f32[B], %r: f32[4, B], %e: i64[]", "%l", "%q", "%c: f32[B]",
+              "%u = fuse(%c, %r, %e) { body(%v: f32[B], %f: f32[4, B], %k: i64[]) {\n"
+              "%g = access(%f, %k) {rule = [select(0, $0)]} %z = Add(%v, %g) return(%z) } }",
+              "%u", "%R0"),
+    /* Writes of a part, and a Gather of elements. */
+    GRID_LOOP(0, "%x: f32[A, B], %h: f32[B, 3], %j: i64[B]", "%x, %h, %j",
+              "%p: f32[A, B], %q: f32[B, 3], %r: i64[B]", "%l, %s", "%q", "%c: f32[B, 3]",
+              "%u, %w = fuse(%c, %p, %r, %i) { body(%v: f32[B, 3], %e: f32[A, B], %f: i64[B], "
+              "%k: i64[]) {\n"
+              "%t = access(%e, %k) {rule = [select(0, $0)]} %g = Gather(%t, %f) {axis = 0}\n"
+              "%o = assign(%v, %g) {rule = [select(1, 1)]} %z = Neg(%o)\n"
+              "%b = access(%z) {rule = [slice(1, 0, 2, 1)]} return(%z, %b) } }",
+              "%u, %w", "%R0, %R1"),
+    /* Other axes than the first one, and from the last to the first. */
+    "graph @g opset(\"\": 21) ir_version(10) (%x: f32[B, A], %h: f32[B], %t: f32[A, B]) -> (%R0, "
+    "%R1) "
+    "{\n%R0, %R1 = fuse(%x, %h, %t) { body(%p: f32[B, A], %q: f32[B], %r: f32[A, B]) {\n"
+    "%l, %s = Scan(%q, %p, %r) {num_scan_inputs = 2, scan_input_axes = [-1, 0], "
+    "scan_input_directions = [0, 1], scan_output_axes = [1], scan_output_directions = [1]} {\n"
+    "body(%c: f32[B], %e: f32[B], %f: f32[B]) {\n"
+    "%u = fuse(%c, %e, %f) { body(%v: f32[B], %g: f32[B], %o: f32[B]) { %a = Mul(%v, %g) "
+    "%b = Add(%a, %o) return(%b) } }\nreturn(%u, %u) } }\nreturn(%l, %s) } }\nreturn(%R0, "
+    "%R1)\n}\n",
+};
+
+static void check_loops(void)
+{
+    for (size_t i = 0; i < sizeof loops / sizeof *loops; i++)
+        for (uint64_t seed = 0; seed < 8; seed++)
+            kernel_check_text(KERNEL_FUSE, loops[i], seed, grid_context());
+}
+
+/* ---- Imperative programs --------------------------------------------------------------------- */
+
 /* With wrong indices now and then, which is no matter here: the device looks at what comes of it.
  */
 static void run_imperative(uint64_t seed)
@@ -155,13 +239,14 @@ static void check_imperative(void)
         run_imperative(first_program() + i);
 }
 
-static uint32_t n_of_models; /* kernels: the first ones */
+static uint32_t n_of_models; /* kernels, and of loops: the first ones */
 
 static void find_grids(void **state)
 {
     (void)state;
+    check_loops();
     n_of_models = shim_count();
-    assert_int_equal(grid_counts.refused, 0); /* of models all are grids */
+    assert_int_equal(grid_counts.refused, 0); /* of these all are grids */
     check_fused();
     check_gathers();
     check_imperative();
@@ -178,6 +263,7 @@ static void random_grids(void **state)
         shim_order(order);
         check_fused();
         check_gathers();
+        check_loops();
         check_imperative();
     }
 }

@@ -132,6 +132,57 @@ static void refusals(void **state)
     }
 }
 
+/* The same for devices with a thread for each element, which read elements anywhere. */
+static void refusals_of_grids(void **state)
+{
+    static const struct {
+        const char *text, *why;
+    } loops[] = {
+        {ONE_LOOP("%l = Loop(%m, %t, %p) { " BODY,
+                  "%u = fuse(%c) { body(%v: f32[N]) { %e = Exp(%v) %f = Neg(%e) return(%f) } }\n"
+                  "return(%go, %u)"),
+         "a condition ends the loop"},
+        {ONE_LOOP("%l = Loop(_, _, %p) { " BODY,
+                  "%u = fuse(%c) { body(%v: f32[N]) { %e = Exp(%v) %f = Neg(%e) return(%f) } }\n"
+                  "return(%go, %u)"),
+         "a condition ends the loop"},
+        {ONE_LOOP("%l = Loop(%m, _, %p) { " BODY,
+                  "%u = fuse(%c) { body(%v: f32[N]) { %k = Constant() {value = i64[1] [0]} "
+                  "%e = ReduceMax(%v, %k) %f = Mul(%v, %e) return(%f) } }\nreturn(%go, %u)"),
+         "an iteration does not only compute elements"},
+        /* From the end on, and of those from the end again, and so on. */
+        {ONE_LOOP("%l = Loop(%m, _, %p) { " BODY,
+                  "%u = fuse(%c) { body(%v: f32[N]) { "
+                  "%e = access(%v) {rule = [slice(0, -1, -9223372036854775807, -1)]} %f = Neg(%e) "
+                  "%g = Add(%f, %v) return(%g) } }\nreturn(%go, %u)"),
+         "it reads other elements of what it carries"},
+        /* Another one in each iteration. */
+        {ONE_LOOP("%l = Loop(%m, _, %p) { " BODY,
+                  "%u = fuse(%c, %i) { body(%v: f32[N], %k: i64[]) { "
+                  "%e = access(%v, %k) {rule = [select(0, $0)]} %f = Add(%v, %e) return(%f) } }\n"
+                  "return(%go, %u)"),
+         "it reads other elements of what it carries"},
+        {ONE_LOOP("%l = Loop(%m, _, %p) { " BODY,
+                  "%u = fuse(%c, %i) { body(%v: f32[N], %k: i64[]) { "
+                  "%e = Constant() {value = f32[] 1} "
+                  "%f = assign(%v, %e, %k) {rule = [select(0, $0)]} %g = Neg(%f) return(%g) } }\n"
+                  "return(%go, %u)"),
+         "iterations write other elements each"},
+        {ONE_LOOP("%l = Loop(%m, _, _) { " BODY,
+                  "%u = fuse(%c) { body(%v: f32[N]) { %e = Exp(%v) %f = Neg(%e) return(%f) } }\n"
+                  "return(%go, %u)"),
+         "the shape of what it computes is not known"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof loops / sizeof *loops; i++) {
+        const char *why;
+        struct ir_graph *graph = gir_parse_graph(loops[i].text);
+        assert_null(gir_build_whole_grid(graph, &why));
+        assert_string_equal(why, loops[i].why);
+        ir_graph_free(graph);
+    }
+}
+
 /* ---- Bytes ----------------------------------------------------------------------------------- */
 
 struct small {
@@ -217,14 +268,13 @@ struct pair {
     tssa_compile_info info;
 };
 
-static void open_pair(struct pair *p, const char *text, int threads)
+/* Sessions of the model, one without kernels; the other's is the caller's to make. */
+static void open_model(struct pair *p, const char *text, int threads)
 {
     char path[] = "/tmp/tssa_kernel_loops_XXXXXX.tir";
     const tssa_context_options context = {.struct_size = sizeof context, .threads = threads};
     const tssa_optimize_options optimize = {
         .struct_size = sizeof optimize, .level = 2, .target = TSSA_TARGET_SESSION};
-    const tssa_session_options compile = {
-        .struct_size = sizeof compile, .profile = 1, .compile = TSSA_COMPILE_WAIT};
     const int file = mkstemps(path, 4);
     assert_true(file >= 0);
     assert_int_equal(write(file, text, strlen(text)), strlen(text));
@@ -234,8 +284,15 @@ static void open_pair(struct pair *p, const char *text, int threads)
     unlink(path);
     no_error(status);
     no_error(tssa_model_optimize(p->model, &optimize));
-    no_error(tssa_session_create(p->model, &compile, &p->kernels));
     no_error(tssa_session_create(p->model, NULL, &p->plain));
+}
+
+static void open_pair(struct pair *p, const char *text, int threads)
+{
+    const tssa_session_options compile = {
+        .struct_size = sizeof compile, .profile = 1, .compile = TSSA_COMPILE_WAIT};
+    open_model(p, text, threads);
+    no_error(tssa_session_create(p->model, &compile, &p->kernels));
     no_error(tssa_session_compiled(p->kernels, &p->info));
 }
 
@@ -244,16 +301,21 @@ static void count_loops(void *user, const tssa_step_profile *step)
     *(int *)user += strcmp(step->op, "Loop") == 0 || strcmp(step->op, "Scan") == 0;
 }
 
+static void close_model(struct pair *p)
+{
+    tssa_session_free(p->kernels);
+    tssa_session_free(p->plain);
+    tssa_model_free(p->model);
+    tssa_context_free(p->context);
+}
+
 /* Once it has run: there is no loop around the kernel. */
 static void close_pair(struct pair *p)
 {
     int n = 0;
     no_error(tssa_session_profile_steps(p->kernels, count_loops, &n));
     assert_true(n == 0 || p->info.kernels == 0);
-    tssa_session_free(p->kernels);
-    tssa_session_free(p->plain);
-    tssa_model_free(p->model);
-    tssa_context_free(p->context);
+    close_model(p);
 }
 
 static tssa_value *make_floats(const struct pair *p, int rank, const int64_t *dims)
@@ -416,13 +478,77 @@ static void rows_by_numbers(void **state)
     close_pair(&p);
 }
 
+/* ---- Devices with a thread for each element -------------------------------------------------- */
+
+#define ROWS 9
+#define TRIPS 5
+#define COLUMNS 40
+
+static void make_filter_inputs(const struct pair *p, tssa_value **inputs)
+{
+    const int64_t rows[] = {ROWS, COLUMNS}, n = COLUMNS;
+    inputs[0] = make_floats(p, 2, rows);
+    inputs[1] = make_floats(p, 1, &n);
+    inputs[2] = make_floats(p, 1, &n);
+    no_error(tssa_tensor_create(p->context, TSSA_INT64, 0, NULL, &inputs[3]));
+    *(int64_t *)tssa_tensor_data(inputs[3]) = TRIPS;
+}
+
+/* One launch, which reads as many rows as there are iterations, and writes as many. */
+static void one_launch(void **state)
+{
+    const tssa_session_options options = {.struct_size = sizeof options, .device = "null"};
+    struct pair p = {0};
+    tssa_session_work work;
+    tssa_value *inputs[4], *outputs[2] = {NULL};
+    (void)state;
+    open_model(&p, filter, 1);
+    no_error(tssa_session_create(p.model, &options, &p.kernels));
+    make_filter_inputs(&p, inputs);
+    no_error(tssa_session_run(p.kernels, 4, inputs, 2, outputs));
+    no_error(tssa_session_counts(p.kernels, &work));
+    assert_int_equal(work.launches, 1);
+    assert_int_equal(work.bytes, (2 + TRIPS + 1 + TRIPS) * COLUMNS * sizeof(float));
+    assert_int_equal(tssa_tensor_dims(outputs[1])[0], TRIPS);
+    for (int i = 0; i < 2; i++)
+        tssa_value_free(outputs[i]);
+    for (int v = 0; v < 4; v++)
+        tssa_value_free(inputs[v]);
+    close_model(&p);
+}
+
+/* It runs the iterations one by one, and stacks what comes of each, with the same bits. */
+static void emulated(void **state)
+{
+    const tssa_session_options options = {.struct_size = sizeof options, .device = "emulated"};
+    struct pair p = {0};
+    tssa_session_work work;
+    tssa_value *inputs[4];
+    (void)state;
+    open_model(&p, filter, 1);
+    no_error(tssa_session_create(p.model, &options, &p.kernels));
+    make_filter_inputs(&p, inputs);
+    assert_null(run_pair(&p, 4, inputs, 2));
+    no_error(tssa_session_counts(p.kernels, &work));
+    assert_int_equal(work.launches, 2 * TRIPS);
+    for (int v = 0; v < 4; v++)
+        tssa_value_free(inputs[v]);
+    close_model(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts),           cmocka_unit_test(refusals),
-        cmocka_unit_test(wrong_bytes),     cmocka_unit_test(loops),
-        cmocka_unit_test(reads_too_far),   cmocka_unit_test(scans),
+        cmocka_unit_test(texts),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(refusals_of_grids),
+        cmocka_unit_test(wrong_bytes),
+        cmocka_unit_test(loops),
+        cmocka_unit_test(reads_too_far),
+        cmocka_unit_test(scans),
         cmocka_unit_test(rows_by_numbers),
+        cmocka_unit_test(one_launch),
+        cmocka_unit_test(emulated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -444,7 +444,7 @@ static void print_last(const struct printer *p)
 
 static void print_iterations(struct printer *p)
 {
-    open_block(p, "EACH_COLUMN(i, n)");
+    open_block(p, p->kernel->grid ? "EACH_THREAD(i, n)" : "EACH_COLUMN(i, n)");
     print_once(p);
     find_steps(p);
     declare_states(p);

@@ -5,6 +5,8 @@
  * It takes and fuses what `null` does, and counts the same things (null/count.h), of the data that
  * it has.
  *
+ * Of a loop that `null` has one launch for, a run does the iterations (emulated_can).
+ *
  * A step computes in the host's memory, and copies what it came to into the device's.
  */
 #include <string.h>

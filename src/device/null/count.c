@@ -58,19 +58,65 @@ static bool is_updated(const struct kernel_args *args, const uint32_t *updates, 
     return i < args->n_outputs;
 }
 
-/* What a fused kernel reads of an operand: regions, where that is all that it reads. */
+/* How often an iteration of the op's loop is run; UINT64_MAX where that is not known. */
+static uint64_t trips_of(const struct kernel_args *args, count_dim_fn dim)
+{
+    const struct ir_op *loop = ir_fuse_loop(args->op);
+    const struct ir_value *count = loop && ir_op_is(loop, IR_OP_Loop) ? ir_operand(loop, 0) : NULL;
+    int64_t trips;
+    if (!count)
+        return UINT64_MAX;
+    const struct tensor *tensor = &args->inputs[count->index]->tensor;
+    if (args->on_host[count->index])
+        trips = dtype_load_int64(tensor->dtype, tensor->data);
+    else if (!count->known || count->known->count != 1 ||
+             !dim(args, count->known->elements[0], &trips))
+        return UINT64_MAX;
+    return trips > 0 ? (uint64_t)trips : 0;
+}
+
+struct reading {
+    const struct kernel_args *args;
+    count_dim_fn dim;
+    uint64_t all;   /* of the value */
+    uint64_t times; /* that what reads it is run */
+};
+
+static uint64_t bytes_read(const struct reading *r, const struct ir_value *value);
+
+static uint64_t bytes_of_use(const struct reading *r, const struct ir_use *use)
+{
+    const struct ir_op *user = use->user;
+    const size_t index = (size_t)(use - user->operands);
+    struct reading inner = *r;
+    if (ir_fuse_body(user)) { /* an iteration */
+        inner.times = trips_of(r->args, r->dim);
+        return bytes_read(&inner, ir_fuse_body(user)->params[index]);
+    }
+    if (!ir_op_is(user, IR_OP_access) || index != 0)
+        return r->all;
+    const uint64_t once = bytes_of(r->args, user->results[0].type, r->dim);
+    return once && r->times > r->all / once ? r->all : once * r->times;
+}
+
+/* Regions, where that is all that is read of the value. */
+static uint64_t bytes_read(const struct reading *r, const struct ir_value *value)
+{
+    uint64_t bytes = 0;
+    for (const struct ir_use *use = value->uses; use && bytes < r->all; use = use->next) {
+        const uint64_t more = bytes_of_use(r, use);
+        bytes = more < r->all - bytes ? bytes + more : r->all;
+    }
+    return bytes;
+}
+
+/* What a fused kernel reads of an operand. */
 static uint64_t fused_bytes(const struct kernel_args *args, const uint32_t *updates, uint32_t index,
                             count_dim_fn dim)
 {
     const uint64_t all = is_updated(args, updates, index) ? 0 : operand_bytes(args, index);
-    uint64_t bytes = 0;
-    for (const struct ir_use *use = ir_fuse_body(args->op)->params[index]->uses; use && bytes < all;
-         use = use->next) {
-        const bool region = ir_op_is(use->user, IR_OP_access) && use == use->user->operands;
-        const uint64_t more = region ? bytes_of(args, use->user->results[0].type, dim) : all;
-        bytes = more < all - bytes ? bytes + more : all;
-    }
-    return bytes;
+    const struct reading reading = {args, dim, all, 1};
+    return bytes_read(&reading, ir_fuse_body(args->op)->params[index]);
 }
 
 /* What a fused kernel writes of a result that it updates. */
