@@ -6,11 +6,12 @@
 #define PLANE_ROW                                                                                  \
     GIR_MAX_PLANES /* elements, where an argument's lie apart: its rows are side by side then */
 #define LEAST_ROWS 4
-#define LEAST_PLANE_ROWS 12    /* of these, fewer are gathered row by row */
-#define MOST_BYTES (96 * 1024) /* of the stack, for rows as lanes */
-#define MASK_REGISTER_BYTES 64 /* AVX-512 */
-#define SHORT_OPERATIONS 4     /* with masks, the longest row of nothing that takes long */
-#define SHORT_REDUCTIONS 12    /* and of reductions */
+#define LEAST_PLANE_ROWS 12     /* of these, fewer are gathered row by row */
+#define MOST_BYTES (96 * 1024)  /* of the stack, for rows as lanes */
+#define MASK_REGISTER_BYTES 64  /* AVX-512 */
+#define SMALL_REGISTER_BYTES 16 /* SSE */
+#define SHORT_OPERATIONS 4      /* with masks, the longest row of nothing that takes long */
+#define SHORT_REDUCTIONS 12     /* and of reductions */
 #define SHORT_EXTREMES                                                                             \
     GIR_FORM_TILE /* of the highest and the lowest: their lanes take longer to join */
 
@@ -39,6 +40,20 @@ bool gir_finds_extreme(const struct gir_code *code)
 {
     return code->op == GIR_REDUCE && (code->scalar == SCALAR_MAX || code->scalar == SCALAR_MIN) &&
            (code->type == TSSA_FLOAT || code->type == TSSA_DOUBLE);
+}
+
+/* Where registers are small, functions, and truth values that are as wide as what they are of,
+ * leave none for all lanes. */
+unsigned gir_piece_of(const struct gir_kernel *kernel, unsigned register_bytes)
+{
+    if (register_bytes > SMALL_REGISTER_BYTES)
+        return GIR_FORM_LANES;
+    for (uint32_t i = 0; i < kernel->n_codes; i++) {
+        const struct gir_code *code = &gir_codes(kernel)[i];
+        if (gir_is_call(code) || gir_finds_extreme(code) || code->type == TSSA_BOOL)
+            return GIR_FORM_LANES / 2;
+    }
+    return GIR_FORM_LANES;
 }
 
 static bool has_planes(const struct gir_kernel *kernel)

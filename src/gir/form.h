@@ -37,6 +37,9 @@ struct gir_across {
     bool planes;      /* elements of rows are apart, and rows side by side */
 };
 
+/* How many elements or rows of whole rows are computed with at a time: GIR_FORM_LANES, or a part of
+ * these, piece by piece, so that not all values of all lanes are wanted in registers at once. */
+unsigned gir_piece_of(const struct gir_kernel *kernel, unsigned register_bytes);
 /* `when`: as gir_find_passes fills it; `register_bytes`: of a vector register. */
 struct gir_across gir_find_across(const struct gir_kernel *kernel, const struct gir_when *when,
                                   unsigned register_bytes);

@@ -4,7 +4,7 @@
  * and sessions, which give the interpreter's bits and errors with and without. Random ones are in
  * test_kernels.c.
  */
-/* ctest-isa: v3 */
+/* ctest-isa: v3 v2 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

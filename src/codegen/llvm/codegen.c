@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "codegen/llvm/kernel.h"
-#include "ir/reduction.h"
+#include "gir/form.h"
 
 __attribute__((visibility("default"))) const struct codegen *tssa_plugin_codegen_4(char *message,
                                                                                    size_t size);
@@ -25,12 +25,11 @@ static unsigned register_bytes(enum codegen_level level)
     return level == CODEGEN_V4 ? 64 : level == CODEGEN_V3 ? 32 : 16;
 }
 
-/* Two registers of the widest type: 32 floats with AVX-512. Of whole rows as many as a step of a
- * reduction has. */
+/* Two registers of the widest type: 32 floats with AVX-512. Of whole rows, see form.h. */
 static unsigned lanes_of(const struct gir_kernel *kernel, enum codegen_level level)
 {
     if (kernel->whole_rows)
-        return REDUCTION_LANES;
+        return gir_piece_of(kernel, register_bytes(level));
     unsigned lanes = register_bytes(level) / 2;
     for (uint32_t i = 0; i < kernel->n_codes; i++) {
         const tssa_dtype type = gir_codes(kernel)[i].type;

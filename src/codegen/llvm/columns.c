@@ -82,6 +82,7 @@ static void emit_vector(struct rows *r)
     struct emitter *e = r->e;
     for (r->pass = 0; r->pass < r->n_passes; r->pass++) {
         struct pass pass = {.r = r,
+                            .stride = 1,
                             .whole = r->f->params[ROWS],
                             .length = r->f->params[ROWS],
                             .emit_step = emit_row};

@@ -13,7 +13,10 @@
  *         else for each vector the steps, then one with a mask
  *     what is once for the row is stored
  *
- * which is the order of ir/reduction.def: vectors have as many lanes as a step there. What is left
+ * Piece by piece (gir_piece_of) a vector is a part of a step: lanes are in memory meanwhile, and
+ * only the last piece of a row has a mask.
+ *
+ * It is the order of ir/reduction.def: vectors have as many lanes as a step there. What is left
  * of a level that has not been begun is its identity, which changes nothing. Of the highest and the
  * lowest NaNs are looked for apart: any NaN equals any other.
  */
@@ -24,11 +27,33 @@
 #define LANE_BITS 5
 _Static_assert(LANES == 1 << LANE_BITS, "a power of two");
 
+/* What the steps of a piece have computed, combined with its lanes in memory. */
+static void combine_piece(struct rows *r)
+{
+    const struct emitter *e = r->e;
+    LLVMValue lane = emit_binary(e, LLVM_AND, e->index, function_number(r->f, LANES - 1));
+    for (uint32_t i = 0; i < r->n; i++) {
+        const struct reduction *one = &r->reductions[i];
+        const struct gir_code *code = rows_code(r, one->step);
+        LLVMType type = emit_type(e, code->type);
+        LLVMValue at = row_element_at(r, emit_element(e, code->type), r->pieces[one->number], lane);
+        LLVMValue before = e->llvm->LLVMBuildLoad2(e->builder, type, at, "");
+        LLVMValue more = rows_combine(r, one, before, e->values[code->operands[0]]);
+        e->llvm->LLVMBuildStore(e->builder, e->mask ? emit_select(e, e->mask, more, before) : more,
+                                at);
+    }
+}
+
 /* The steps of a vector, and its elements combined with what there is. */
 static void emit_vector(struct rows *r)
 {
+    r->e->lanes = r->f->lanes;
     rows_emit_steps(r, r->e->index);
-    reduce_combine(r);
+    if (rows_have_pieces(r))
+        combine_piece(r);
+    else
+        reduce_combine(r);
+    r->e->lanes = LANES;
 }
 
 static void emit_whole(struct rows *r, LLVMValue index)
@@ -59,6 +84,7 @@ static LLVMValue halve_lanes(struct rows *r, const struct reduction *one)
     struct emitter *e = r->e;
     const tssa_dtype dtype = rows_code(r, one->step)->type;
     LLVMValue value = one->value;
+    e->lanes = LANES;
     for (unsigned half = LANES / 2; half > 0; half /= 2) {
         LLVMType type = emit_type(e, dtype);
         LLVMValue low = some_lanes(e, value, 0, half, type),
@@ -66,7 +92,7 @@ static LLVMValue halve_lanes(struct rows *r, const struct reduction *one)
         e->lanes = half;
         value = reduce_two(r, one, low, high);
     }
-    e->lanes = LANES;
+    e->lanes = r->f->lanes;
     value = emit_splat(e, value, dtype);
     if (!rows_find_nans(r, one->step))
         return value;
@@ -88,9 +114,14 @@ static void emit_tail(struct pass *p)
     pass_get_slots(p, before);
     function_branch(f, function_compare(f, LLVM_SLT, f->whole, f->params[LENGTH]), tail, done);
     function_begin(f, tail);
+    if (rows_have_pieces(p->r))
+        reduce_put_pieces(p->r);
+    e->lanes = f->lanes;
     e->index = f->whole;
     e->mask = function_mask(f);
     emit_vector(p->r);
+    if (rows_have_pieces(p->r))
+        reduce_get_pieces(p->r);
     pass_get_slots(p, behind);
     LLVMBlock here = function_here(f);
     e->llvm->LLVMBuildBr(e->builder, done);
@@ -106,6 +137,7 @@ static void emit_reducing(struct rows *r)
     const struct function *f = r->f;
     struct pass pass = {.r = r,
                         .step_bits = LANE_BITS,
+                        .stride = f->lanes,
                         .whole = f->whole,
                         .length = f->params[LENGTH],
                         .emit_step = emit_whole,
@@ -127,7 +159,7 @@ static void emit_plain(struct rows *r)
     e->index = function_phi(f, function_integer(f, 64), function_number(f, 0), from);
     e->mask = NULL;
     emit_vector(r);
-    function_loop(f, e->index, LANES, f->whole, body, rest);
+    function_loop(f, e->index, f->lanes, f->whole, body, rest);
     function_begin(f, rest);
     emit_tail(&(struct pass){.r = r});
 }
@@ -137,11 +169,13 @@ void rows_emit_long(struct rows *r)
     r->kept = r->long_kept;
     for (r->pass = 0; r->pass < r->n_passes; r->pass++) {
         rows_emit_once(r);
+        r->e->lanes = LANES; /* of reductions */
         rows_find_needed(r);
         if (r->n)
             emit_reducing(r);
         else
             emit_plain(r);
+        r->e->lanes = r->f->lanes;
     }
     rows_emit_once(r);
     rows_emit_stores(r);

@@ -85,6 +85,24 @@ void reduce_combine(struct rows *r)
     }
 }
 
+/* ---- Pieces ---------------------------------------------------------------------------------- */
+
+void reduce_put_pieces(const struct rows *r)
+{
+    for (uint32_t i = 0; i < r->n; i++)
+        r->e->llvm->LLVMBuildStore(r->e->builder, r->reductions[i].value,
+                                   r->pieces[r->reductions[i].number]);
+}
+
+void reduce_get_pieces(struct rows *r)
+{
+    for (uint32_t i = 0; i < r->n; i++) {
+        struct reduction *one = &r->reductions[i];
+        one->value = r->e->llvm->LLVMBuildLoad2(r->e->builder, vector_of(r, one),
+                                                r->pieces[one->number], "");
+    }
+}
+
 /* ---- Levels ---------------------------------------------------------------------------------- */
 
 static LLVMValue level_at(const struct rows *r, const struct reduction *one, LLVMValue level)
@@ -185,6 +203,42 @@ static uint64_t group_of(const struct pass *p)
     return (uint64_t)REDUCTION_RADIX << p->step_bits;
 }
 
+/* The steps of a group from `begin` to `limit`: from block `group` to the end of what it begins. */
+static void emit_group(struct pass *p, LLVMValue begin, LLVMValue limit, LLVMBlock group)
+{
+    const struct function *f = p->r->f;
+    LLVMBlock body = function_block(f, "body"), grouped = function_block(f, "grouped");
+    LLVMValue phis[2 * GIR_MAX_REDUCTIONS], values[2 * GIR_MAX_REDUCTIONS];
+    f->e->llvm->LLVMBuildBr(f->e->builder, body);
+    function_begin(f, body);
+    LLVMValue index = function_phi(f, function_integer(f, 64), begin, group);
+    pass_begin_slots(p, group, true);
+    pass_get_slots(p, phis);
+    p->emit_step(p->r, index);
+    pass_get_slots(p, values);
+    for (uint32_t i = 0; i < p->n; i++)
+        function_again(f, phis[i], values[i]);
+    function_loop(f, index, p->stride, limit, body, grouped);
+    function_begin(f, grouped);
+}
+
+/* The same piece by piece: lanes are in memory meanwhile. */
+static void emit_group_by_pieces(struct pass *p, LLVMValue begin, LLVMValue limit, LLVMBlock group)
+{
+    const struct function *f = p->r->f;
+    LLVMBlock body = function_block(f, "body"), grouped = function_block(f, "grouped");
+    for (uint32_t i = 0; i < p->n; i++)
+        *p->slots[i].value = p->slots[i].identity;
+    reduce_put_pieces(p->r);
+    f->e->llvm->LLVMBuildBr(f->e->builder, body);
+    function_begin(f, body);
+    LLVMValue index = function_phi(f, function_integer(f, 64), begin, group);
+    p->emit_step(p->r, index);
+    function_loop(f, index, p->stride, limit, body, grouped);
+    function_begin(f, grouped);
+    reduce_get_pieces(p->r);
+}
+
 /* The steps that are all there, by groups; behind block `out` the values are of a group that is not
  * complete, or as at first, where there is none. */
 static void emit_groups(struct pass *p, LLVMBlock out)
@@ -192,27 +246,21 @@ static void emit_groups(struct pass *p, LLVMBlock out)
     const struct function *f = p->r->f;
     struct emitter *e = p->r->e;
     LLVMType word = function_integer(f, 64);
-    LLVMBlock group = function_block(f, "group"), body = function_block(f, "body"),
-              full = function_block(f, "full"), none = function_here(f),
-              grouped = function_block(f, "grouped"), carried = function_block(f, "carried");
-    LLVMValue phis[2 * GIR_MAX_REDUCTIONS], values[2 * GIR_MAX_REDUCTIONS];
+    LLVMBlock group = function_block(f, "group"), full = function_block(f, "full"),
+              none = function_here(f), carried = function_block(f, "carried");
+    LLVMValue values[2 * GIR_MAX_REDUCTIONS];
     function_branch(f, function_compare(f, LLVM_SGT, p->whole, function_number(f, 0)), group, out);
     function_begin(f, group);
     LLVMValue begin = function_phi(f, word, function_number(f, 0), none);
     LLVMValue end = emit_binary(e, LLVM_ADD, begin, function_number(f, group_of(p)));
     LLVMValue is_full = function_compare(f, LLVM_SLE, end, p->whole);
     LLVMValue limit = emit_select(e, is_full, end, p->whole);
-    e->llvm->LLVMBuildBr(e->builder, body);
-    function_begin(f, body);
-    LLVMValue index = function_phi(f, word, begin, group);
-    pass_begin_slots(p, group, true);
-    pass_get_slots(p, phis);
-    p->emit_step(p->r, index);
+    if (rows_have_pieces(p->r))
+        emit_group_by_pieces(p, begin, limit, group);
+    else
+        emit_group(p, begin, limit, group);
+    LLVMBlock grouped = function_here(f);
     pass_get_slots(p, values);
-    for (uint32_t i = 0; i < p->n; i++)
-        function_again(f, phis[i], values[i]);
-    function_loop(f, index, UINT64_C(1) << p->step_bits, limit, body, grouped);
-    function_begin(f, grouped);
     function_branch(f, is_full, full, out);
     function_begin(f, full);
     emit_carry(p, emit_binary(e, LLVM_LSHR, end, function_number(f, p->step_bits + RADIX_BITS)),

@@ -18,7 +18,8 @@ struct slot {
 struct pass {
     struct rows *r;
     unsigned step_bits; /* 2^step_bits elements are a step */
-    LLVMValue whole;    /* so many elements are whole steps */
+    unsigned stride;    /* elements that are emitted at once: a step, or a piece of one */
+    LLVMValue whole;    /* so many elements are whole steps, or pieces */
     LLVMValue length;   /* of all elements */
     /* Emits a whole step, which begins at an element, and combines it: reduce_combine. */
     void (*emit_step)(struct rows *r, LLVMValue index);
@@ -30,6 +31,9 @@ struct pass {
 
 /* a, then b. */
 LLVMValue reduce_two(const struct rows *r, const struct reduction *one, LLVMValue a, LLVMValue b);
+/* Lanes that are computed piece by piece, to memory and from it. */
+void reduce_put_pieces(const struct rows *r);
+void reduce_get_pieces(struct rows *r);
 /*
  * Combines what the steps have computed with what there is; of lanes that are not there, nothing.
  */

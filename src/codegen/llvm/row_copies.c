@@ -128,10 +128,9 @@ static void copy_arg(const struct rows *r, uint32_t number, LLVMValue first, LLV
     struct emitter *e = r->e;
     const struct llvm_api *llvm = e->llvm;
     const struct gir_arg *arg = &gir_args(e->kernel)[number];
-    const tssa_dtype dtype = arg->dtype == TSSA_BOOL ? TSSA_UINT8 : (tssa_dtype)arg->dtype;
     LLVMType pointer = llvm->LLVMPointerTypeInContext(e->context, 0);
     struct copy copy = {.in = !arg->is_result,
-                        .size = emit_size(dtype),
+                        .size = emit_size(rows_type_of(arg)),
                         .memory = r->args[number],
                         .n_rows = count};
     LLVMValue at = row_element_at(r, pointer, f->params[ARGS], function_number(f, number));

@@ -14,7 +14,7 @@ LLVMValue rows_combine(const struct rows *r, const struct reduction *one, LLVMVa
 
 bool rows_find_nans(const struct rows *r, uint32_t step)
 {
-    return gir_finds_extreme(rows_code(r, step));
+    return !rows_have_pieces(r) && gir_finds_extreme(rows_code(r, step));
 }
 
 void rows_emit_once(const struct rows *r)
@@ -76,7 +76,7 @@ void rows_emit_steps(const struct rows *r, LLVMValue index)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-static tssa_dtype type_of_arg(const struct gir_arg *arg)
+tssa_dtype rows_type_of(const struct gir_arg *arg)
 {
     return arg->dtype == TSSA_BOOL ? TSSA_UINT8 : (tssa_dtype)arg->dtype;
 }
@@ -84,7 +84,8 @@ static tssa_dtype type_of_arg(const struct gir_arg *arg)
 LLVMValue rows_make_memory(const struct rows *r, tssa_dtype dtype, uint64_t n)
 {
     const struct llvm_api *llvm = r->e->llvm;
-    LLVMType vector = llvm->LLVMVectorType(emit_element(r->e, dtype), r->e->lanes);
+    const unsigned lanes = r->e->kernel->whole_rows ? LANES : r->e->lanes;
+    LLVMType vector = llvm->LLVMVectorType(emit_element(r->e, dtype), lanes);
     return llvm->LLVMBuildAlloca(r->e->builder, llvm->LLVMArrayType2(vector, n), "");
 }
 
@@ -110,7 +111,6 @@ void rows_emit_memory(struct rows *r)
 {
     const struct gir_kernel *kernel = r->e->kernel;
     uint32_t n = 0;
-    r->e->lanes = LANES;
     find_kept(r);
     r->across = gir_find_across(kernel, r->when, r->e->register_bytes);
     for (uint32_t i = 0; i < kernel->n_codes; i++) {
@@ -122,13 +122,15 @@ void rows_emit_memory(struct rows *r)
         r->levels[n] = rows_make_memory(r, code->type, LONG_LEVELS);
         if (rows_find_nans(r, i))
             r->nans[n] = rows_make_memory(r, TSSA_UINT8, 1);
+        if (rows_have_pieces(r))
+            r->pieces[n] = rows_make_memory(r, code->type, 1);
         if (r->across.room)
             r->elements[n] = rows_make_memory(r, code->type, LANES);
         n++;
     }
     for (uint32_t i = 0; r->across.room && i < kernel->n_args; i++) {
         const struct gir_arg *arg = &gir_args(kernel)[i];
-        r->args[i] = rows_make_memory(r, type_of_arg(arg), arg->moves ? r->across.room : 1);
+        r->args[i] = rows_make_memory(r, rows_type_of(arg), arg->moves ? r->across.room : 1);
     }
 }
 

@@ -31,7 +31,8 @@ struct rows {
     struct gir_across across;
     /* of rows whose elements are lanes: what is left over, by levels */
     LLVMValue levels[GIR_MAX_REDUCTIONS];
-    LLVMValue nans[GIR_MAX_REDUCTIONS]; /* and in which lanes of that there were any */
+    LLVMValue nans[GIR_MAX_REDUCTIONS];   /* and in which lanes of that there were any */
+    LLVMValue pieces[GIR_MAX_REDUCTIONS]; /* all lanes, where they are computed piece by piece */
     LLVMValue elements[GIR_MAX_REDUCTIONS], args[GIR_MAX_ARGS];
     LLVMValue long_kept[GIR_MAX_CODES], short_kept[GIR_MAX_CODES];
     const LLVMValue *kept; /* one of these: where the values are that are kept */
@@ -39,6 +40,12 @@ struct rows {
 };
 
 #define LONG_LEVELS 7 /* above the first: enough for 2^53 elements */
+
+/* Are whole rows computed with piece by piece (gir_piece_of)? */
+static inline bool rows_have_pieces(const struct rows *r)
+{
+    return r->e->kernel->whole_rows && r->f->lanes < LANES;
+}
 
 static inline const struct gir_code *rows_code(const struct rows *r, uint32_t step)
 {
@@ -51,11 +58,13 @@ static inline bool rows_has(const struct rows *r, uint32_t step)
     return r->when[step].kept_in && r->when[step].kept_in <= r->pass;
 }
 
+/* Of an argument's elements, as they are in memory. */
+tssa_dtype rows_type_of(const struct gir_arg *arg);
 LLVMValue rows_combine(const struct rows *r, const struct reduction *one, LLVMValue a, LLVMValue b);
 /* Are NaNs looked for apart? The higher or the lower of floats takes one instruction where there
  * are none. */
 bool rows_find_nans(const struct rows *r, uint32_t step);
-/* So many vectors on the stack. */
+/* So many vectors on the stack; of whole rows, of LANES. */
 LLVMValue rows_make_memory(const struct rows *r, tssa_dtype dtype, uint64_t n);
 /* Steps that are once for the row and wait for what is before the pass. */
 void rows_emit_once(const struct rows *r);

@@ -12,6 +12,8 @@
  *             32 is combined with element k - 32 before, as lanes are
  *         results are copied from the stack
  *
+ * Piece by piece (gir_piece_of) the passes are made for some of the lanes at a time.
+ *
  * Lanes without a row compute with whatever is there: nothing traps, and nothing of it is stored.
  */
 #include "codegen/llvm/rows.h"
@@ -34,7 +36,8 @@ LLVMValue rows_emit_is_short(const struct rows *r)
 static LLVMValue vector_at(const struct rows *r, tssa_dtype dtype, LLVMValue memory,
                            LLVMValue index)
 {
-    return row_element_at(r, emit_type(r->e, dtype), memory, index);
+    LLVMType vector = r->e->llvm->LLVMVectorType(emit_element(r->e, dtype), LANES);
+    return row_element_at(r, vector, memory, index);
 }
 
 static LLVMValue element_of(const struct rows *r, const struct reduction *one, LLVMValue index)
@@ -123,12 +126,41 @@ static void emit_pass(struct rows *r)
         e->values[r->reductions[i].step] = load_element(r, &r->reductions[i], zero);
 }
 
+/* Lanes `lane` and those behind it are computed with: where they are in all memory. */
+static void go_to_lanes(struct rows *r, LLVMValue lane)
+{
+    struct emitter *e = r->e;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < e->kernel->n_args; i++) {
+        const struct gir_arg *arg = &gir_args(e->kernel)[i];
+        e->args[i] = row_element_at(r, emit_element(e, rows_type_of(arg)), e->args[i], lane);
+    }
+    for (uint32_t i = 0; i < e->kernel->n_codes; i++) {
+        LLVMType type = emit_element(e, rows_code(r, i)->type);
+        if (r->short_kept[i])
+            r->short_kept[i] = row_element_at(r, type, r->short_kept[i], lane);
+        if (rows_code(r, i)->op != GIR_REDUCE)
+            continue;
+        r->elements[n] = row_element_at(r, type, r->elements[n], lane);
+        n++;
+    }
+}
+
+/* All that is computed, of a vector of rows. */
+static void emit_passes(struct rows *r)
+{
+    for (r->pass = 0; r->pass < r->n_passes; r->pass++)
+        emit_pass(r);
+    rows_emit_once(r);
+    rows_emit_stores(r);
+}
+
 void rows_emit_short(struct rows *r, LLVMBlock from)
 {
     const struct function *f = r->f;
-    struct emitter *e = r->e;
+    struct emitter *e = f->e;
     LLVMBlock rows = function_block(f, "rows");
-    e->lanes = LANES;
+    e->lanes = f->lanes;
     e->llvm->LLVMBuildBr(e->builder, rows);
     function_begin(f, rows);
     LLVMValue first = function_phi(f, function_integer(f, 64), function_number(f, 0), from);
@@ -141,10 +173,14 @@ void rows_emit_short(struct rows *r, LLVMBlock from)
     e->mask = NULL;
     e->is_across = true;
     r->kept = r->short_kept;
-    for (r->pass = 0; r->pass < r->n_passes; r->pass++)
-        emit_pass(r);
-    rows_emit_once(r);
-    rows_emit_stores(r);
+    if (rows_have_pieces(r)) {
+        struct row_loop loop = row_loop_begin(r, function_number(f, 0), count, f->lanes);
+        go_to_lanes(r, loop.index);
+        emit_passes(r);
+        row_loop_end(r, &loop);
+    } else {
+        emit_passes(r);
+    }
     rows_emit_copies(r, true, first, count);
     function_loop(f, first, LANES, f->params[ROWS], rows, f->end);
 }

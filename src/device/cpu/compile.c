@@ -36,22 +36,21 @@ enum codegen_level cpu_codegen_level(void)
 static struct codegen_calls calls_of(enum codegen_level of)
 {
     const bool is_v4 = of == CODEGEN_V4;
-    if (of == CODEGEN_V2) /* no whole rows, and so no copies */
-        return (struct codegen_calls){.f32 = cpu_functions_f32_base, .f64 = cpu_functions_f64_base};
+    if (of == CODEGEN_V2)
+        return (struct codegen_calls){.f32 = cpu_functions_f32_base,
+                                      .f64 = cpu_functions_f64_base,
+                                      .in = cpu_copies_in_base,
+                                      .out = cpu_copies_out_base};
     return (struct codegen_calls){.f32 = is_v4 ? cpu_functions_f32_v4 : cpu_functions_f32_v3,
                                   .f64 = is_v4 ? cpu_functions_f64_v4 : cpu_functions_f64_v3,
-                                  .in = cpu_copies_in,
-                                  .out = cpu_copies_out};
+                                  .in = cpu_copies_in_v3,
+                                  .out = cpu_copies_out_v3};
 }
 
-/* Why this machine has no code for it; NULL: it may have. */
-static const char *refuses(const struct gir_kernel *kernel)
+/* Why this machine has no code; NULL: it may have. */
+static const char *refuses(void)
 {
-    if (isa_level() < ISA_V2)
-        return "kernels need SSE4.2 (x86-64-v2)";
-    if (isa_level() < ISA_V3 && (kernel->whole_rows || kernel->columns))
-        return "kernels of rows need AVX2 and fused multiply-add (x86-64-v3)";
-    return NULL;
+    return isa_level() < ISA_V2 ? "kernels need SSE4.2 (x86-64-v2)" : NULL;
 }
 
 /* ---- Entries --------------------------------------------------------------------------------- */
@@ -127,7 +126,7 @@ static bool is_asked_for(const struct batch *b, const struct gir_kernel *kernel)
 static tssa_status *look_up(struct batch *b, const struct gir_kernel *kernel)
 {
     const tssa_allocator *allocator = b->context->allocator;
-    const char *why = refuses(kernel);
+    const char *why = refuses();
     size_t size;
     if (find(compiled_of(b->context), kernel) || is_asked_for(b, kernel))
         return NULL;

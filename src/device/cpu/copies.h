@@ -9,7 +9,8 @@
 
 #include "codegen/codegen.h"
 
-/* For AVX2 and fused multiply-add, where there is such a thing; as in codegen_calls. */
-extern const codegen_copy cpu_copies_in[CODEGEN_SIZES], cpu_copies_out[CODEGEN_SIZES];
+/* As in codegen_calls; _v3: for AVX2, where there is such a thing. */
+extern const codegen_copy cpu_copies_in_base[CODEGEN_SIZES], cpu_copies_out_base[CODEGEN_SIZES],
+    cpu_copies_in_v3[CODEGEN_SIZES], cpu_copies_out_v3[CODEGEN_SIZES];
 
 #endif

@@ -154,6 +154,7 @@ static int64_t row_length(const struct ir_op *op)
 #define SOME_ROW 64
 #define WIDE_ROW 128
 #define LONG_ROW 512
+#define SSE_ROW 80 /* with SSE4.2, of the highest and the lowest */
 
 /* Short rows are lanes, and exponentials are not stored in between; the positions of longer ones
  * are found in vectors, and what long ones are divided by takes fewer walks. But for short rows
@@ -168,7 +169,9 @@ static bool takes_alone(void *user, const struct ir_op *op)
         return n >= LONG_ROW;
     if (op->info->cls != IR_CLASS_REDUCTION || n < 2)
         return false;
-    return n <= SHORT_ROW || (n >= SOME_ROW && (n <= WIDE_ROW || is_arg(op)));
+    const bool is_extreme = ir_op_is(op, IR_OP_ReduceMax) || ir_op_is(op, IR_OP_ReduceMin);
+    const int64_t most = is_extreme && isa_level() < ISA_V3 ? SSE_ROW : WIDE_ROW;
+    return n <= SHORT_ROW || (n >= SOME_ROW && (n <= most || is_arg(op)));
 }
 
 static const char *refuses_whole(void *user, const struct ir_op *fuse)
@@ -184,22 +187,21 @@ static const char *refuses_whole(void *user, const struct ir_op *fuse)
     return why;
 }
 
-#define EVERYWHERE (IR_FUSES_ELEMENTWISE | IR_FUSES_RULES | IR_FUSES_CONCATS | IR_FUSES_GATHERS)
-#define CPU_FUSION(more)                                                                           \
-    {                                                                                              \
-        .classes = EVERYWHERE | (more), .machine = &cost_cpu, .most_operands = 32,                 \
-        .moves_inside = true, .borrows = true, .refuses = refuses,                                 \
-        .refuses_planes = refuses_planes, .refuses_whole = refuses_whole,                          \
-        .takes_alone = takes_alone                                                                 \
-    }
-
 static const struct ir_fusion *lend_fusion(struct device_context *context)
 {
-    static const struct ir_fusion all = CPU_FUSION(IR_FUSES_ROWS | IR_FUSES_COLUMNS |
-                                                   IR_FUSES_POSITIONS | IR_FUSES_LOOPS),
-                                  without_rows = CPU_FUSION(0);
+    static const struct ir_fusion fusion = {
+        .classes = IR_FUSES_ELEMENTWISE | IR_FUSES_RULES | IR_FUSES_CONCATS | IR_FUSES_GATHERS |
+                   IR_FUSES_ROWS | IR_FUSES_COLUMNS | IR_FUSES_POSITIONS | IR_FUSES_LOOPS,
+        .machine = &cost_cpu,
+        .most_operands = 32,
+        .moves_inside = true,
+        .borrows = true,
+        .refuses = refuses,
+        .refuses_planes = refuses_planes,
+        .refuses_whole = refuses_whole,
+        .takes_alone = takes_alone};
     (void)context;
-    return isa_level() < ISA_V3 ? &without_rows : &all;
+    return &fusion;
 }
 
 static void close_context(struct device_context *context)

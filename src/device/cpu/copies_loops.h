@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * The copies of copies.h for one level of instructions: COPIES_IN and COPIES_OUT, the tables;
+ * COPIES_V3, where they may have registers of 32 bytes.
+ *
  *     where an element's values in the rows lie side by side (a plane, one element per row): line
  * by line where all rows are the same one: its elements, many times where the elements of a row lie
  * side by side: by squares; the last ones of a row or a column begin where others end, or before,
@@ -11,7 +14,8 @@
 
 #include "kernels/cpu/lib/squares.h"
 
-#ifdef VECTOR_V3
+#if defined(COPIES_V3) && defined(VECTOR_V3)
+#define IS_WIDE
 #define LEVEL VECTOR_V3
 #else
 #define LEVEL
@@ -108,7 +112,7 @@ LEVEL static inline void scatter_4(const struct turn *t)
     }
 }
 
-#ifdef VECTOR_V3
+#ifdef IS_WIDE
 /* How many of n are done by squares of eight: what is left is another square, or fewer than four.
  */
 static inline int64_t in_eights(int64_t n)
@@ -143,7 +147,7 @@ LEVEL static inline void turn_4(const struct turn *t)
         scatter_4(t);
         return;
     }
-#ifdef VECTOR_V3
+#ifdef IS_WIDE
     if (has(t, 8)) {
         turn_eights(t);
         return;
@@ -154,7 +158,7 @@ LEVEL static inline void turn_4(const struct turn *t)
 
 LEVEL static inline void turn_8(const struct turn *t)
 {
-#ifdef VECTOR_V3
+#ifdef IS_WIDE
     if (has(t, 4)) {
         BY_SQUARES(t, 8, 4, square_of_four)
         return;
@@ -218,5 +222,5 @@ COPIES(2)
 COPIES(4)
 COPIES(8)
 
-const codegen_copy cpu_copies_in[CODEGEN_SIZES] = {in_1, in_2, in_4, in_8},
-                   cpu_copies_out[CODEGEN_SIZES] = {out_1, out_2, out_4, out_8};
+const codegen_copy COPIES_IN[CODEGEN_SIZES] = {in_1, in_2, in_4, in_8},
+                   COPIES_OUT[CODEGEN_SIZES] = {out_1, out_2, out_4, out_8};
