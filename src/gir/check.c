@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "gir/form.h"
 #include "gir/gir.h"
 
 #define TYPES_MEMORY (T_FLOAT | T_INT | T_BOOL)
@@ -359,14 +360,25 @@ static tssa_status *check_iterations(const struct checker *c)
     return c->is_last[c->at] && each ? wrong(c, "an iteration knows the last one") : NULL;
 }
 
+/* What is asked for of the code's form is there. */
+static bool has_form(const struct gir_kernel *kernel)
+{
+    const bool rows = kernel->whole_rows && !kernel->grid;
+    return (!kernel->form || (rows && (kernel->form == GIR_FORM_ROWS_ALONG ||
+                                       kernel->form == GIR_FORM_ROWS_ACROSS))) &&
+           kernel->lanes <= (kernel->grid ? 0 : GIR_FORM_LANES) &&
+           !(kernel->lanes & (kernel->lanes - 1)) && kernel->lanes != 1;
+}
+
 tssa_status *gir_check(const void *bytes, size_t size)
 {
     const struct gir_kernel *kernel = bytes;
     if (size < sizeof *kernel || kernel->magic != GIR_MAGIC || kernel->size != size)
         return ERROR(TSSA_MALFORMED, "these are no bytes of a kernel");
     if (kernel->whole_rows > 1 || kernel->columns > 1 || (kernel->whole_rows && kernel->columns) ||
-        kernel->grid > 1 || kernel->n_numbers > (kernel->grid ? GIR_MAX_NUMBERS : 0) ||
-        kernel->n_args > GIR_MAX_ARGS || kernel->n_codes > GIR_MAX_CODES ||
+        kernel->grid > 1 || !has_form(kernel) ||
+        kernel->n_numbers > (kernel->grid ? GIR_MAX_NUMBERS : 0) || kernel->n_args > GIR_MAX_ARGS ||
+        kernel->n_codes > GIR_MAX_CODES ||
         size != sizeof *kernel + kernel->n_args * sizeof(struct gir_arg) +
                     kernel->n_codes * sizeof(struct gir_code))
         return ERROR(TSSA_MALFORMED, "kernel: %" PRIu32 " arguments and %" PRIu32 " steps",

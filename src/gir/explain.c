@@ -135,8 +135,12 @@ static void put_other_form(const struct explaining *x, const struct gir_kernel *
                  &other);
     text_puts(x->text, " ");
     put_time(x->text, gir_time(x->rates, &other).all);
-    text_printf(x->text, " (measured: across up to %" PRIu64 " elements, from %" PRIu64 " rows on)",
-                across.longest, across.fewest);
+    text_printf(x->text,
+                " (measured: across up to %" PRIu64 " elements%s, from %" PRIu64 " rows on%s)",
+                across.longest, across.but < across.longest ? " but 32" : "", across.fewest,
+                across.planes       ? ""
+                : across.times == 1 ? " and as many as elements"
+                                    : " and half as many as elements");
 }
 
 /* Its operator alone is told from its row, as rates do not tell which of the two is better made. */

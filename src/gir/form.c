@@ -2,18 +2,19 @@
 /* Generators of code ask this, too: nothing here needs the rest of the library. */
 #include "gir/form.h"
 
-#define SHORT_ROW 20 /* elements: a vector of so few is slower than copies and full vectors */
-#define PLANE_ROW                                                                                  \
-    GIR_MAX_PLANES /* elements, where an argument's lie apart: its rows are side by side then */
+/* Elements of the longest rows that are across, as bench/bench_forms.c measured. */
+#define PLANE_ROW GIR_MAX_PLANES /* of planes, whose rows are side by side */
+#define LONGEST_ROW 64           /* where a function is once for a row, or it is asked for */
+#define LONG_ROW 48              /* where elements take long */
+#define SHORT_ROW 28             /* else */
+#define SHORT_MASKED 16          /* else, with masks, where something is reduced */
+#define SHORT_OPERATIONS 4       /* and where nothing is */
+#define LEAST_ROOM 20            /* where there is no room for more */
 #define LEAST_ROWS 4
 #define LEAST_PLANE_ROWS 12     /* of these, fewer are gathered row by row */
 #define MOST_BYTES (96 * 1024)  /* of the stack, for rows as lanes */
 #define MASK_REGISTER_BYTES 64  /* AVX-512 */
 #define SMALL_REGISTER_BYTES 16 /* SSE */
-#define SHORT_OPERATIONS 4      /* with masks, the longest row of nothing that takes long */
-#define SHORT_REDUCTIONS 12     /* and of reductions */
-#define SHORT_EXTREMES                                                                             \
-    GIR_FORM_TILE /* of the highest and the lowest: their lanes take longer to join */
 
 unsigned gir_width(tssa_dtype dtype)
 {
@@ -44,7 +45,7 @@ bool gir_finds_extreme(const struct gir_code *code)
 
 /* Where registers are small, functions, and truth values that are as wide as what they are of,
  * leave none for all lanes. */
-unsigned gir_piece_of(const struct gir_kernel *kernel, unsigned register_bytes)
+static unsigned lanes_of_rows(const struct gir_kernel *kernel, unsigned register_bytes)
 {
     if (register_bytes > SMALL_REGISTER_BYTES)
         return GIR_FORM_LANES;
@@ -54,6 +55,20 @@ unsigned gir_piece_of(const struct gir_kernel *kernel, unsigned register_bytes)
             return GIR_FORM_LANES / 2;
     }
     return GIR_FORM_LANES;
+}
+
+/* Else two registers of the widest type: 32 floats with AVX-512. */
+unsigned gir_lanes_of(const struct gir_kernel *kernel, unsigned register_bytes)
+{
+    const unsigned lanes = register_bytes / 2;
+    if (kernel->lanes)
+        return kernel->lanes;
+    if (kernel->whole_rows)
+        return lanes_of_rows(kernel, register_bytes);
+    for (uint32_t i = 0; i < kernel->n_codes; i++)
+        if (gir_width((tssa_dtype)gir_codes(kernel)[i].type) == sizeof(uint64_t))
+            return lanes / 2;
+    return lanes;
 }
 
 static bool has_planes(const struct gir_kernel *kernel)
@@ -81,35 +96,77 @@ static size_t bytes_across(const struct gir_kernel *kernel, const struct gir_whe
     return bytes * GIR_FORM_LANES;
 }
 
-/* Up to how many elements the copies cost less than vectors of which few lanes are there: functions
- * take long, halving the lanes of a reduction takes a while, and everything does where masks are
- * made of vectors. */
-static uint64_t longest(const struct gir_kernel *kernel, unsigned register_bytes)
+/* Do its elements take long, by functions, by several reductions, of which each joins its lanes in
+ * the end, or by conversions; or the highest of doubles, where masks are made of vectors? */
+static bool takes_long(const struct gir_kernel *kernel, bool masks)
 {
-    uint64_t n = SHORT_OPERATIONS;
-    if (register_bytes < MASK_REGISTER_BYTES)
-        return SHORT_ROW;
+    uint32_t n = 0;
     for (uint32_t i = 0; i < kernel->n_codes; i++) {
-        if (gir_is_call(&gir_codes(kernel)[i]))
-            return SHORT_ROW;
-        if (gir_codes(kernel)[i].op == GIR_REDUCE && n < SHORT_REDUCTIONS)
-            n = SHORT_REDUCTIONS;
-        if (gir_finds_extreme(&gir_codes(kernel)[i]))
-            n = SHORT_EXTREMES;
+        const struct gir_code *code = &gir_codes(kernel)[i];
+        const bool is_half = code->op == GIR_LOAD && code->type == TSSA_FLOAT16,
+                   is_wide = gir_finds_extreme(code) && code->type == TSSA_DOUBLE && !masks;
+        n += code->op == GIR_REDUCE;
+        if (gir_is_call(code) || is_half || is_wide || n > 1)
+            return true;
     }
-    return n;
+    return false;
+}
+
+/* Is a function once for a row? Along, it is computed in all lanes. */
+static bool calls_once(const struct gir_kernel *kernel, const struct gir_when *when)
+{
+    for (uint32_t i = 0; i < kernel->n_codes; i++)
+        if (gir_is_call(&gir_codes(kernel)[i]) && !when[i].varies)
+            return true;
+    return false;
+}
+
+static bool reduces(const struct gir_kernel *kernel)
+{
+    for (uint32_t i = 0; i < kernel->n_codes; i++)
+        if (gir_codes(kernel)[i].op == GIR_REDUCE)
+            return true;
+    return false;
+}
+
+/* Up to how many elements the copies cost less than vectors of which not all lanes are there:
+ * everything takes long where masks are made of vectors. */
+static uint64_t longest(const struct gir_kernel *kernel, const struct gir_when *when,
+                        unsigned register_bytes)
+{
+    const bool masks = register_bytes >= MASK_REGISTER_BYTES;
+    if (kernel->form == GIR_FORM_ROWS_ACROSS || calls_once(kernel, when))
+        return LONGEST_ROW;
+    if (takes_long(kernel, masks))
+        return LONG_ROW;
+    if (!masks)
+        return SHORT_ROW;
+    return reduces(kernel) ? SHORT_MASKED : SHORT_OPERATIONS;
+}
+
+/* A row along takes as long as so many elements across; of what is gathered, as a row has. */
+static uint64_t times_of(const struct gir_kernel *kernel, const struct gir_across *across,
+                         bool masks)
+{
+    if (across->planes || kernel->form)
+        return GIR_MAX_PLANES;
+    return takes_long(kernel, masks) && !masks ? 2 : 1;
 }
 
 struct gir_across gir_find_across(const struct gir_kernel *kernel, const struct gir_when *when,
                                   unsigned register_bytes)
 {
     struct gir_across across = {.planes = has_planes(kernel)};
-    const uint64_t room = across.planes ? PLANE_ROW : SHORT_ROW;
-    if (!kernel->whole_rows || bytes_across(kernel, when, room) > MOST_BYTES)
+    uint64_t room = across.planes ? PLANE_ROW : longest(kernel, when, register_bytes);
+    if (bytes_across(kernel, when, room) > MOST_BYTES && room > LEAST_ROOM)
+        room = LEAST_ROOM;
+    if (!kernel->whole_rows || kernel->form == GIR_FORM_ROWS_ALONG ||
+        bytes_across(kernel, when, room) > MOST_BYTES)
         return across;
-    across.room = room;
-    across.longest = across.planes ? room : longest(kernel, register_bytes);
+    across.room = across.longest = room;
+    across.but = across.planes || room == LONGEST_ROW ? UINT64_MAX : GIR_FORM_LANES;
     across.fewest = across.planes ? LEAST_PLANE_ROWS : LEAST_ROWS;
+    across.times = times_of(kernel, &across, register_bytes >= MASK_REGISTER_BYTES);
     return across;
 }
 
@@ -120,7 +177,8 @@ enum gir_form gir_form_of(const struct gir_kernel *kernel, const struct gir_acro
         return gir_iterates(kernel) ? GIR_FORM_ITERATIONS : GIR_FORM_COLUMNS;
     if (!kernel->whole_rows)
         return GIR_FORM_ELEMENTS;
-    return across->room && length <= (double)across->longest && rows >= (double)across->fewest
-               ? GIR_FORM_ROWS_ACROSS
-               : GIR_FORM_ROWS_ALONG;
+    const bool is_across = across->room && length <= (double)across->longest &&
+                           length != (double)across->but && rows >= (double)across->fewest &&
+                           rows * (double)across->times >= length;
+    return is_across ? GIR_FORM_ROWS_ACROSS : GIR_FORM_ROWS_ALONG;
 }

@@ -33,14 +33,17 @@ enum gir_form {
 struct gir_across {
     uint64_t room;    /* elements of a row that there is memory for; 0: rows are never across */
     uint64_t longest; /* elements of a row, up to which they are */
-    uint64_t fewest;  /* rows of a call, from which on they are */
+    uint64_t but;     /* elements of a row that fill a vector, which is as good */
+    uint64_t fewest;  /* rows of a call, from which on they are, */
+    uint64_t times;   /* where so many times that is no less than the elements of a row */
     bool planes;      /* elements of rows are apart, and rows side by side */
 };
 
-/* How many elements or rows of whole rows are computed with at a time: GIR_FORM_LANES, or a part of
- * these, piece by piece, so that not all values of all lanes are wanted in registers at once. */
-unsigned gir_piece_of(const struct gir_kernel *kernel, unsigned register_bytes);
-/* `when`: as gir_find_passes fills it; `register_bytes`: of a vector register. */
+/* How many elements, rows or columns are computed with at a time. Of whole rows it is
+ * GIR_FORM_LANES, or a part of these, piece by piece, so that not all values of all lanes are
+ * wanted in registers at once. `register_bytes`: of a vector register. */
+unsigned gir_lanes_of(const struct gir_kernel *kernel, unsigned register_bytes);
+/* `when`: as gir_find_passes fills it. */
 struct gir_across gir_find_across(const struct gir_kernel *kernel, const struct gir_when *when,
                                   unsigned register_bytes);
 /* The form in which a call of so many rows of so many elements is run. */

@@ -118,7 +118,7 @@
 #include "base/dtype.h"
 #include "ir/scalar.h"
 
-#define GIR_MAGIC 0x36726967 /* "gir6": the number of this layout */
+#define GIR_MAGIC 0x37726967 /* "gir7": the number of this layout */
 #define GIR_MAX_ARGS 64
 #define GIR_MAX_CODES 2048
 #define GIR_MAX_REDUCTIONS 32
@@ -193,6 +193,10 @@ struct gir_kernel {
     uint32_t columns;   /* 1: reductions are of columns, not of rows, or rows are iterations */
     uint32_t grid;      /* 1: arguments are wholes, and steps tell which elements of them */
     uint32_t n_numbers; /* that a call tells, of a grid */
+    /* What form.h says otherwise, which the bits do not depend on; 0: it does. Measurements and
+     * tests ask for it. */
+    uint32_t form;  /* of whole rows, GIR_FORM_ROWS_ALONG or _ACROSS */
+    uint32_t lanes; /* a power of two, GIR_FORM_LANES at most */
     /* struct gir_arg args[n_args]; struct gir_code codes[n_codes]; */
 };
 

@@ -194,20 +194,28 @@ static void forms(void **state)
 {
     static const struct {
         const char *op;
-        int64_t longest; /* with masks */
-    } of[] = {{"Softmax(%p)", 20},
-              {"ReduceSum(%p, %k)", 12},
-              {"ReduceMax(%p, %k)", 16},
-              {"ArgMax(%p) {axis = 1}", 16}};
+        int64_t longest, masked; /* without masks, and with them */
+    } of[] = {{"Softmax(%p)", 48, 48},
+              {"ReduceSum(%p, %k)", 28, 16},
+              {"ReduceMax(%p, %k)", 28, 16},
+              {"ReduceLogSumExp(%p, %k)", 64, 64},
+              {"ArgMax(%p) {axis = 1}", 48, 48}};
     (void)state;
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        expect_form(of[i].op, 100, of[i].longest, &gir_rates_v4, GIR_FORM_ROWS_ACROSS);
-        expect_form(of[i].op, 100, of[i].longest + 1, &gir_rates_v4, GIR_FORM_ROWS_ALONG);
-        expect_form(of[i].op, 100, 20, &gir_rates_v3, GIR_FORM_ROWS_ACROSS);
-        expect_form(of[i].op, 100, 21, &gir_rates_v3, GIR_FORM_ROWS_ALONG);
+        expect_form(of[i].op, 100, of[i].masked, &gir_rates_v4, GIR_FORM_ROWS_ACROSS);
+        expect_form(of[i].op, 100, of[i].masked + 1, &gir_rates_v4, GIR_FORM_ROWS_ALONG);
+        expect_form(of[i].op, 100, of[i].longest, &gir_rates_v3, GIR_FORM_ROWS_ACROSS);
+        expect_form(of[i].op, 100, of[i].longest + 1, &gir_rates_v3, GIR_FORM_ROWS_ALONG);
         expect_form(of[i].op, 3, 4, &gir_rates_v4, GIR_FORM_ROWS_ALONG);
         expect_form(of[i].op, 4, 4, &gir_rates_v4, GIR_FORM_ROWS_ACROSS);
+        expect_form(of[i].op, 11, 12, &gir_rates_v4, GIR_FORM_ROWS_ALONG);
+        expect_form(of[i].op, 12, 12, &gir_rates_v4, GIR_FORM_ROWS_ACROSS);
     }
+    /* a vector that is full; half as many rows as elements, where masks are made */
+    expect_form("Softmax(%p)", 100, 32, &gir_rates_v4, GIR_FORM_ROWS_ALONG);
+    expect_form("ReduceLogSumExp(%p, %k)", 100, 32, &gir_rates_v4, GIR_FORM_ROWS_ACROSS);
+    expect_form("Softmax(%p)", 10, 20, &gir_rates_v3, GIR_FORM_ROWS_ACROSS);
+    expect_form("Softmax(%p)", 10, 20, &gir_rates_v4, GIR_FORM_ROWS_ALONG);
 }
 
 /* Of short rows, which the code takes across: the estimate says so, too. */

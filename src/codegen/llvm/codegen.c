@@ -25,20 +25,6 @@ static unsigned register_bytes(enum codegen_level level)
     return level == CODEGEN_V4 ? 64 : level == CODEGEN_V3 ? 32 : 16;
 }
 
-/* Two registers of the widest type: 32 floats with AVX-512. Of whole rows, see form.h. */
-static unsigned lanes_of(const struct gir_kernel *kernel, enum codegen_level level)
-{
-    if (kernel->whole_rows)
-        return gir_piece_of(kernel, register_bytes(level));
-    unsigned lanes = register_bytes(level) / 2;
-    for (uint32_t i = 0; i < kernel->n_codes; i++) {
-        const tssa_dtype type = gir_codes(kernel)[i].type;
-        if (type == TSSA_DOUBLE || type == TSSA_INT64 || type == TSSA_UINT64)
-            return lanes / 2;
-    }
-    return lanes;
-}
-
 static LLVMMachine make_machine(enum codegen_level level, char *message, size_t size)
 {
     const char *lower = level == CODEGEN_V3 ? "x86-64-v3" : "x86-64-v2";
@@ -98,7 +84,7 @@ static bool compile_in(struct emitter *e, enum codegen_level level, LLVMMachine 
     e->builder = llvm.LLVMCreateBuilderInContext(e->context);
     llvm.LLVMSetTarget(e->module, triple);
     llvm.LLVMSetModuleDataLayout(e->module, layout);
-    emit_kernel(e, lanes_of(e->kernel, level), level == CODEGEN_V4);
+    emit_kernel(e, gir_lanes_of(e->kernel, e->register_bytes), level == CODEGEN_V4);
     bool good = emit_object(e, machine, object, message, size);
     llvm.LLVMDisposeBuilder(e->builder);
     llvm.LLVMDisposeModule(e->module);

@@ -13,7 +13,7 @@
  *         else for each vector the steps, then one with a mask
  *     what is once for the row is stored
  *
- * Piece by piece (gir_piece_of) a vector is a part of a step: lanes are in memory meanwhile, and
+ * Piece by piece (gir_lanes_of) a vector is a part of a step: lanes are in memory meanwhile, and
  * only the last piece of a row has a mask.
  *
  * It is the order of ir/reduction.def: vectors have as many lanes as a step there. What is left

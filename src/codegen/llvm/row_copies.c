@@ -52,16 +52,15 @@ static LLVMValue load(const struct rows *r, LLVMType type, LLVMValue from, unsig
     return value;
 }
 
-/* Lanes 0, 1, ... that are less than `count`. */
-static LLVMValue mask_below(const struct rows *r, LLVMValue count)
+LLVMValue rows_mask_below(const struct rows *r, LLVMValue count)
 {
     struct emitter *e = r->e;
     LLVMValue numbers[LANES];
-    for (unsigned i = 0; i < LANES; i++)
+    for (unsigned i = 0; i < e->lanes; i++)
         numbers[i] = emit_int(e, 32, i);
     LLVMValue all =
         emit_splat(e, emit_cast(e, LLVM_TRUNC, count, function_integer(r->f, 32)), TSSA_INT32);
-    return e->llvm->LLVMBuildICmp(e->builder, LLVM_ULT, e->llvm->LLVMConstVector(numbers, LANES),
+    return e->llvm->LLVMBuildICmp(e->builder, LLVM_SLT, e->llvm->LLVMConstVector(numbers, e->lanes),
                                   all, "");
 }
 
@@ -98,7 +97,7 @@ static LLVMValue are_planes(const struct rows *r, const struct copy *c)
 
 /* Planes are read from where they are, in each pass: what is strided is loaded from there, or from
  * the stack. */
-static void read_in_place(const struct rows *r, const struct copy *c, uint32_t number)
+static void read_in_place(struct rows *r, const struct copy *c, uint32_t number)
 {
     const struct function *f = r->f;
     struct emitter *e = r->e;
@@ -111,7 +110,8 @@ static void read_in_place(const struct rows *r, const struct copy *c, uint32_t n
     function_begin(f, done);
     e->args[number] = emit_select(e, good, c->base, c->memory);
     e->strides[number] = emit_select(e, good, c->between, function_number(f, LANES * c->size));
-    e->row_masks[number] = f->masks ? mask_below(r, emit_select(e, good, c->n_rows, all)) : NULL;
+    e->row_masks[number] = NULL;
+    r->there[number] = f->masks ? emit_select(e, good, c->n_rows, all) : NULL;
 }
 
 /* Number `index` of the steps that the call tells. */
@@ -122,7 +122,7 @@ static LLVMValue told_step(const struct rows *r, uint32_t index)
                 8);
 }
 
-static void copy_arg(const struct rows *r, uint32_t number, LLVMValue first, LLVMValue count)
+static void copy_arg(struct rows *r, uint32_t number, LLVMValue first, LLVMValue count)
 {
     const struct function *f = r->f;
     struct emitter *e = r->e;
@@ -146,7 +146,7 @@ static void copy_arg(const struct rows *r, uint32_t number, LLVMValue first, LLV
         call_copy(r, &copy);
 }
 
-void rows_emit_copies(const struct rows *r, bool results, LLVMValue first, LLVMValue count)
+void rows_emit_copies(struct rows *r, bool results, LLVMValue first, LLVMValue count)
 {
     for (uint32_t i = 0; i < r->e->kernel->n_args; i++)
         if (gir_args(r->e->kernel)[i].is_result == results)

@@ -34,6 +34,7 @@ struct rows {
     LLVMValue nans[GIR_MAX_REDUCTIONS];   /* and in which lanes of that there were any */
     LLVMValue pieces[GIR_MAX_REDUCTIONS]; /* all lanes, where they are computed piece by piece */
     LLVMValue elements[GIR_MAX_REDUCTIONS], args[GIR_MAX_ARGS];
+    LLVMValue there[GIR_MAX_ARGS]; /* how many rows, of planes; NULL: any may be loaded */
     LLVMValue long_kept[GIR_MAX_CODES], short_kept[GIR_MAX_CODES];
     const LLVMValue *kept; /* one of these: where the values are that are kept */
     const struct columns *columns;
@@ -41,7 +42,7 @@ struct rows {
 
 #define LONG_LEVELS 7 /* above the first: enough for 2^53 elements */
 
-/* Are whole rows computed with piece by piece (gir_piece_of)? */
+/* Are whole rows computed with piece by piece (gir_lanes_of)? */
 static inline bool rows_have_pieces(const struct rows *r)
 {
     return r->e->kernel->whole_rows && r->f->lanes < LANES;
@@ -81,7 +82,9 @@ void row_loop_end(const struct rows *r, const struct row_loop *loop);
 LLVMValue row_element_at(const struct rows *r, LLVMType type, LLVMValue from, LLVMValue index);
 /* Rows [first, first + count), of LANES at most, between the arguments and the stack: operands to
  * it, or results from it. */
-void rows_emit_copies(const struct rows *r, bool results, LLVMValue first, LLVMValue count);
+void rows_emit_copies(struct rows *r, bool results, LLVMValue first, LLVMValue count);
+/* Lanes 0, 1, ... that are less than `count`, which may be less than 0. */
+LLVMValue rows_mask_below(const struct rows *r, LLVMValue count);
 /* The steps of a vector whose first element is number `index` of what is kept. */
 void rows_emit_steps(const struct rows *r, LLVMValue index);
 /* Finds the pass's reductions, and the steps that are needed for what it makes. */

@@ -12,11 +12,21 @@
  *             32 is combined with element k - 32 before, as lanes are
  *         results are copied from the stack
  *
- * Piece by piece (gir_piece_of) the passes are made for some of the lanes at a time.
+ * Piece by piece (gir_lanes_of) the passes are made for some of the lanes at a time.
  *
  * Lanes without a row compute with whatever is there: nothing traps, and nothing of it is stored.
  */
 #include "codegen/llvm/rows.h"
+
+/* Are so many rows enough? */
+static LLVMValue are_many(const struct rows *r, LLVMValue rows)
+{
+    const struct function *f = r->f;
+    LLVMValue fewest = function_number(f, r->across.fewest),
+              times = emit_binary(r->e, LLVM_MUL, rows, function_number(f, r->across.times));
+    return emit_binary(r->e, LLVM_AND, function_compare(f, LLVM_SGE, rows, fewest),
+                       function_compare(f, LLVM_SGE, times, f->params[LENGTH]));
+}
 
 LLVMValue rows_emit_is_short(const struct rows *r)
 {
@@ -25,9 +35,10 @@ LLVMValue rows_emit_is_short(const struct rows *r)
         return NULL;
     LLVMValue is_short =
         function_compare(f, LLVM_SLE, f->params[LENGTH], function_number(f, r->across.longest));
-    LLVMValue fewest = function_number(f, r->across.fewest);
-    LLVMValue many = function_compare(f, LLVM_SGE, f->params[ROWS], fewest);
-    return emit_binary(r->e, LLVM_AND, is_short, many);
+    LLVMValue fits =
+        function_compare(f, LLVM_INE, f->params[LENGTH], function_number(f, r->across.but));
+    is_short = emit_binary(r->e, LLVM_AND, is_short, fits);
+    return emit_binary(r->e, LLVM_AND, is_short, are_many(r, f->params[ROWS]));
 }
 
 /* ---- Passes ---------------------------------------------------------------------------------- */
@@ -57,31 +68,45 @@ static void store_element(const struct rows *r, const struct reduction *one, LLV
     r->e->llvm->LLVMBuildStore(r->e->builder, value, element_of(r, one, index));
 }
 
+/* What is combined of element `index`, with its identity, or with what is there, and put there. */
+static void combine_at(const struct rows *r, LLVMValue index, bool again)
+{
+    for (uint32_t i = 0; i < r->n; i++) {
+        const struct reduction *one = &r->reductions[i];
+        LLVMValue value = r->e->values[rows_code(r, one->step)->operands[0]];
+        LLVMValue before = again ? load_element(r, one, index) : one->identity;
+        store_element(r, one, index, rows_combine(r, one, before, value));
+    }
+}
+
 /* The steps of element `index`, and what is combined of it: with its identity, or with the element
  * LANES before. */
 static void emit_element_steps(const struct rows *r, LLVMValue index)
 {
-    struct emitter *e = r->e;
-    const bool again = r->across.room > LANES;
-    LLVMValue slot =
-        again ? emit_binary(e, LLVM_AND, index, function_number(r->f, LANES - 1)) : index;
-    rows_emit_steps(r, e->index);
-    for (uint32_t i = 0; i < r->n; i++) {
-        const struct reduction *one = &r->reductions[i];
-        LLVMValue value = e->values[rows_code(r, one->step)->operands[0]];
-        LLVMValue before = again ? load_element(r, one, slot) : one->identity;
-        store_element(r, one, slot, rows_combine(r, one, before, value));
+    const struct function *f = r->f;
+    rows_emit_steps(r, r->e->index);
+    if (!r->n || r->across.room <= LANES) {
+        combine_at(r, index, false);
+        return;
     }
+    LLVMBlock first = function_block(f, "first"), again = function_block(f, "again"),
+              combined = function_block(f, "combined");
+    LLVMValue all = function_number(f, LANES);
+    function_branch(f, function_compare(f, LLVM_SLT, index, all), first, again);
+    function_begin(f, first);
+    combine_at(r, index, false);
+    f->e->llvm->LLVMBuildBr(f->e->builder, combined);
+    function_begin(f, again);
+    combine_at(r, emit_binary(f->e, LLVM_AND, index, function_number(f, LANES - 1)), true);
+    f->e->llvm->LLVMBuildBr(f->e->builder, combined);
+    function_begin(f, combined);
 }
 
-/* Nothing is combined yet: of one element at least, which is what there is of none. */
+/* Of no element there is the identity. */
 static void begin_elements(const struct rows *r)
 {
-    const uint64_t n = r->across.room > LANES ? LANES : 1;
     for (uint32_t i = 0; i < r->n; i++)
-        for (uint64_t k = 0; k < n; k++)
-            store_element(r, &r->reductions[i], function_number(r->f, k),
-                          r->reductions[i].identity);
+        store_element(r, &r->reductions[i], function_number(r->f, 0), r->reductions[i].identity);
 }
 
 /* Elements k and k + half, for each k of which there are both, of `count`; how many are left. */
@@ -146,13 +171,30 @@ static void go_to_lanes(struct rows *r, LLVMValue lane)
     }
 }
 
-/* All that is computed, of a vector of rows. */
-static void emit_passes(struct rows *r)
+/* All that is computed, of the vector of rows from lane `lane` on. */
+static void emit_passes(struct rows *r, LLVMValue lane)
 {
+    for (uint32_t i = 0; i < r->e->kernel->n_args; i++)
+        if (r->there[i])
+            r->e->row_masks[i] = rows_mask_below(r, emit_binary(r->e, LLVM_SUB, r->there[i], lane));
     for (r->pass = 0; r->pass < r->n_passes; r->pass++)
         emit_pass(r);
     rows_emit_once(r);
     rows_emit_stores(r);
+}
+
+/* The next rows, as long as there are enough; what is left goes on in block `row`. */
+static void emit_next(const struct rows *r, LLVMValue first, LLVMBlock rows)
+{
+    const struct function *f = r->f;
+    LLVMBlock done = function_block(f, "lanes_done");
+    LLVMValue next = emit_binary(f->e, LLVM_ADD, first, function_number(f, LANES));
+    LLVMValue left = emit_binary(f->e, LLVM_SUB, f->params[ROWS], next);
+    function_again(f, first, next);
+    function_branch(f, are_many(r, left), rows, done);
+    function_begin(f, done);
+    function_again(f, f->r, next);
+    function_branch(f, function_compare(f, LLVM_SGT, left, function_number(f, 0)), f->row, f->end);
 }
 
 void rows_emit_short(struct rows *r, LLVMBlock from)
@@ -176,11 +218,11 @@ void rows_emit_short(struct rows *r, LLVMBlock from)
     if (rows_have_pieces(r)) {
         struct row_loop loop = row_loop_begin(r, function_number(f, 0), count, f->lanes);
         go_to_lanes(r, loop.index);
-        emit_passes(r);
+        emit_passes(r, loop.index);
         row_loop_end(r, &loop);
     } else {
-        emit_passes(r);
+        emit_passes(r, function_number(f, 0));
     }
     rows_emit_copies(r, true, first, count);
-    function_loop(f, first, LANES, f->params[ROWS], rows, f->end);
+    emit_next(r, first, rows);
 }

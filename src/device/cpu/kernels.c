@@ -43,7 +43,7 @@ static const struct kernel *find_kernel(const struct ir_op *op)
 /* Elements or rows that are vectors in kernels: what is left of them is computed as if there were
  * all. */
 #define VECTOR 32
-#define SHORT_ROW 20 /* elements of rows that are lanes */
+#define LANES_ROW 48 /* elements of rows that are lanes, of what takes long (gir/form.c) */
 
 /* Do so many fill vectors by nine tenths? */
 static bool fills_vectors(int64_t n)
@@ -76,7 +76,7 @@ static bool is_worth_walking(const struct ir_op *op)
     int64_t n;
     if (!is_of_functions(ir_operand(op, 0), 0) || !dim_is_const(type->dims[type->rank - 1], &n))
         return true;
-    return n <= SHORT_ROW || fills_vectors(n);
+    return n <= LANES_ROW || fills_vectors(n);
 }
 
 #define LONG_LINE 16 /* elements: of fewer, the next one is in the cache already */
@@ -150,7 +150,9 @@ static int64_t row_length(const struct ir_op *op)
     return length;
 }
 
-/* Where these are reached or left, with AVX2 as with AVX-512: bench/results/2026-11-25-alone.md. */
+/* Where these are reached or left, with AVX2 as with AVX-512: bench/results/2026-11-25-alone.md,
+ * and of short ones 2026-11-26-forms.md. */
+#define SHORT_ROW 24
 #define SOME_ROW 64
 #define WIDE_ROW 128
 #define LONG_ROW 512
@@ -166,9 +168,11 @@ static bool takes_alone(void *user, const struct ir_op *op)
     if (ir_op_is(op, IR_OP_Softmax) || ir_op_is(op, IR_OP_LogSoftmax))
         return true;
     if (op->info->cls == IR_CLASS_NORMALIZATION)
-        return n >= LONG_ROW;
+        return (n >= 2 && n <= SHORT_ROW) || n >= LONG_ROW;
     if (op->info->cls != IR_CLASS_REDUCTION || n < 2)
         return false;
+    if (n <= LANES_ROW && (is_arg(op) || ir_op_is(op, IR_OP_ReduceLogSumExp)))
+        return true;
     const bool is_extreme = ir_op_is(op, IR_OP_ReduceMax) || ir_op_is(op, IR_OP_ReduceMin);
     const int64_t most = is_extreme && isa_level() < ISA_V3 ? SSE_ROW : WIDE_ROW;
     return n <= SHORT_ROW || (n >= SOME_ROW && (n <= most || is_arg(op)));
