@@ -5,6 +5,8 @@
 # Without names: all of the range in docs/contributing.md that are installed. Nothing is kept.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=scripts/commands.sh
+. scripts/commands.sh
 compilers=("$@")
 if [ $# -eq 0 ]; then
     for name in gcc-{12..14} clang-{14..19}; do
@@ -15,7 +17,7 @@ if [ $# -eq 0 ]; then
 fi
 
 # The commands of build/release without the compiler, the output and what only one of them knows.
-commands=$(sed -nE 's/^ *"command": "(.*)",?$/\1/p' build/release/compile_commands.json |
+commands=$(clang_commands | sed -nE 's/^ *"command": "(.*)",?$/\1/p' |
     grep -v ' -c [^ ]*/build/' | sed -E 's/\\(.)/\1/g; s/^[^-]*( -.*) -o [^ ]+ -c ([^ ]+)$/\1 \2/')
 
 passed=0 failed=0

@@ -5,6 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/parts.sh
 . scripts/parts.sh
+# shellcheck source=scripts/commands.sh
+. scripts/commands.sh
 
 mapfile -t sources < <(git ls-files --cached --others --exclude-standard '*.c' '*.h')
 mapfile -t shells < <(git ls-files --cached --others --exclude-standard '*.sh' '*.bash' .ci/run)
@@ -26,8 +28,10 @@ part lint-cppcheck cppcheck --project=build/release/compile_commands.json -i bui
 # the analyzer what holds. It explores 225,000 states of a function where nobody says otherwise, which takes three
 # times as long as a third of them.
 tidy() {
+    mkdir -p build/tidy
+    clang_commands >build/tidy/compile_commands.json
     local arguments=(-UNDEBUG -Xclang -analyzer-config -Xclang "max-nodes=${TSSA_TIDY_STATES:-75000}")
-    printf '%s\n' "${units[@]}" | xargs -P "$(nproc)" -n 1 clang-tidy-14 -p build/release \
+    printf '%s\n' "${units[@]}" | xargs -P "$(nproc)" -n 1 clang-tidy-14 -p build/tidy \
         --quiet "${arguments[@]/#/--extra-arg=}" 2>&1 |
         { grep -vE '^[0-9]+ warnings? generated' || true; }
 }
