@@ -6,11 +6,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "common/op_run.h"
+#include "common/xmalloc.h"
 
 #define ROUNDS 300
 
@@ -68,6 +70,60 @@ static void test_compress(void **state)
     }
 }
 
+/* Of many chunks of the mask, and of axes in front of it. */
+static void test_compress_of_long_masks(void **state)
+{
+    static const tssa_dtype types[] = {TSSA_UINT8, TSSA_FLOAT16, TSSA_FLOAT, TSSA_DOUBLE};
+    struct random random = {4};
+    (void)state;
+    for (int round = 0; round < 12; round++) {
+        const int64_t dims[] = {round % 3 ? 1 : 3, random_int(&random, 1, 70000),
+                                round % 2 ? 1 : 4};
+        struct op_run run;
+        int64_t *chosen = xcalloc((size_t)dims[1], sizeof *chosen), n = 0;
+        op_open(&run, IR_OP_Compress, 2, 1);
+        op_int(&run, "axis", 1);
+        const struct tensor *x = op_random(&run, 0, &random, types[round % 4], 3, dims);
+        bool *condition = op_input(&run, 1, TSSA_BOOL, 1, &dims[1])->data;
+        for (int64_t i = 0; i < dims[1]; i++) {
+            condition[i] = random_int(&random, 0, 9) < round;
+            if (condition[i])
+                chosen[n++] = i;
+        }
+        op_go(&run);
+        op_expect_moved(&run, 0, x, 3, (int64_t[]){dims[0], n, dims[2]}, compress_source,
+                        &(struct compress){x, 1, chosen}, NULL);
+        op_close(&run);
+        free(chosen);
+    }
+}
+
+/* Rows of all lengths at which chunks are of other sizes. */
+static void test_compress_of_long_rows(void **state)
+{
+    static const int64_t lengths[] = {0, 31, 4080, 4088, 4089, 4090, 4096, 4097, 70000};
+    struct random random = {5};
+    (void)state;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        const int64_t dims[] = {70, lengths[i]};
+        struct op_run run;
+        int64_t chosen[70], n = 0;
+        op_open(&run, IR_OP_Compress, 2, 1);
+        op_int(&run, "axis", 0);
+        const struct tensor *x = op_random(&run, 0, &random, TSSA_UINT8, 2, dims);
+        bool *condition = op_input(&run, 1, TSSA_BOOL, 1, dims)->data;
+        for (int64_t k = 0; k < dims[0]; k++) {
+            condition[k] = random_int(&random, 0, 1);
+            if (condition[k])
+                chosen[n++] = k;
+        }
+        op_go(&run);
+        op_expect_moved(&run, 0, x, 2, (int64_t[]){n, dims[1]}, compress_source,
+                        &(struct compress){x, 0, chosen}, NULL);
+        op_close(&run);
+    }
+}
+
 static void test_compress_refuses(void **state)
 {
     struct op_run run;
@@ -98,10 +154,13 @@ static void test_non_zero(void **state)
         int rank = (int)random_int(&random, 0, 4);
         tssa_dtype dtype = types[round % 8];
         size_t size = dtype_info(dtype)->size;
-        int64_t dims[4], found = 0, most = rank == 3 && round % 4 == 3 ? 60 : 6; /* many chunks */
+        /* many chunks, and lines of less and more than a word of marks */
+        int64_t dims[4], found = 0, most = rank == 3 && round % 4 == 3 ? 60 : 6;
         bool sparse = round % 3 == 0;
         for (int i = 0; i < rank; i++)
             dims[i] = random_int(&random, round % 20 == 0 ? 0 : 1, most);
+        if (rank > 0 && rank < 4 && round % 5 == 0)
+            dims[rank - 1] = random_int(&random, 1, 3000);
         op_open(&run, IR_OP_NonZero, 1, 1);
         struct tensor *x = op_input(&run, 0, dtype, rank, dims);
         for (size_t i = 0; i < tensor_count(x); i++) {
@@ -325,6 +384,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_compress),
+        cmocka_unit_test(test_compress_of_long_masks),
+        cmocka_unit_test(test_compress_of_long_rows),
         cmocka_unit_test(test_compress_refuses),
         cmocka_unit_test(test_non_zero),
         cmocka_unit_test(test_all_are_non_zero),

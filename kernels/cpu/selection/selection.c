@@ -3,22 +3,21 @@
 #include <string.h>
 
 #include "base/clones.h"
-#include "kernels/cpu/gather/gather.h"
+#include "device/kernel.h"
+#include "kernels/cpu/lib/keep.h"
 #include "kernels/cpu/lib/strided.h"
 
 /* ---- Elements that are not zero -------------------------------------------------------------- */
 
-/* Elements that are looked at together, to be passed over when all are zero: blocks, and in those
- * that are not, parts. */
+/* Elements that are looked at together. */
 #define BLOCK 64
-#define PART 16
 
 /*
- * count_NAME: how many elements are not zero. find_NAME: the numbers of these, which are `found`.
- * `of` makes a `small` of an element, which is zero where that is; vectors of the machine hold many
- * of them.
+ * count_NAME: how many elements are not zero. mark_NAME: a byte for each, which is zero where that
+ * is. `of` makes a `small` of an element, which is zero where that is; vectors of the machine hold
+ * many of them.
  */
-#define COUNT(name, type, small, of)                                                               \
+#define FIND(name, type, small, of)                                                                \
     VECTOR_FUNCTION(int64_t, count_##name, (const void *data, int64_t count, uint64_t bits),       \
                     (data, count, bits))                                                           \
     {                                                                                              \
@@ -36,34 +35,15 @@
         for (; i < count; i++, x++)                                                                \
             found += of(*x) != 0;                                                                  \
         return found;                                                                              \
-    }
-#define FIND(name, type, small, of)                                                                \
-    COUNT(name, type, small, of)                                                                   \
-    VECTOR_PROCEDURE(find_##name,                                                                  \
-                     (const void *data, int64_t count, uint64_t bits, int64_t found, int64_t *to), \
-                     (data, count, bits, found, to))                                               \
+    }                                                                                              \
+    VECTOR_PROCEDURE(mark_##name,                                                                  \
+                     (const void *data, int64_t count, uint64_t bits, uint8_t *restrict marks),    \
+                     (data, count, bits, marks))                                                   \
     {                                                                                              \
         const type *x = data;                                                                      \
-        int64_t n = 0, begin = 0;                                                                  \
         const small mask = (small)bits;                                                            \
-        for (; count - begin >= BLOCK && n < found; begin += BLOCK) {                              \
-            small any = 0;                                                                         \
-            for (int at = 0; at < BLOCK; at++)                                                     \
-                any |= of(x[begin + at]);                                                          \
-            for (int64_t part = begin; any && part < begin + BLOCK; part += PART) {                \
-                small some = 0;                                                                    \
-                for (int at = 0; at < PART; at++)                                                  \
-                    some |= of(x[part + at]);                                                      \
-                for (int64_t i = part; some && i < part + PART && n < found; i++) {                \
-                    to[n] = i;                                                                     \
-                    n += of(x[i]) != 0;                                                            \
-                }                                                                                  \
-            }                                                                                      \
-        }                                                                                          \
-        for (int64_t i = begin; i < count && n < found; i++) {                                     \
-            to[n] = i;                                                                             \
-            n += of(x[i]) != 0;                                                                    \
-        }                                                                                          \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            marks[i] = of(x[i]) != 0;                                                              \
     }
 
 struct words {
@@ -73,67 +53,46 @@ struct words {
 #define BITS(x) ((x)&mask)
 #define BITS_OF_BOTH(x) (((x).a | (x).b) & mask)
 #define BYTES(x) ((x).size & mask)
-COUNT(1, uint8_t, uint8_t, BITS)
 FIND(2, uint16_t, uint16_t, BITS)
 FIND(4, uint32_t, uint32_t, BITS)
 FIND(8, uint64_t, uint64_t, BITS)
 FIND(16, struct words, uint64_t, BITS_OF_BOTH)
 FIND(string, tssa_string, uint64_t, BYTES)
 
-/* Bit i: byte i of eight is not zero. */
-static inline __attribute__((always_inline)) uint64_t flags_of_eight(const uint8_t *x)
+/* Of bytes all of which counts: they are marks. */
+static int64_t count_1(const void *data, int64_t count, uint64_t bits)
 {
-    const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
-    uint64_t bytes;
-    memcpy(&bytes, x, sizeof bytes);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    bytes = __builtin_bswap64(bytes);
-#endif
-    bytes = (((bytes & low) + low) | bytes) & ~low; /* the highest bit of each says it */
-    return (bytes >> 7) * UINT64_C(0x0102040810204080) >> 56;
-}
-
-/*
- * Of bytes, all of which counts: the time is that of what is found, not of what lies between. Of
- * 128,000 of which 7,643 are not zero, 22 us, and 90 when it asked each of the 16 around one.
- */
-VECTOR_PROCEDURE(find_1,
-                 (const void *data, int64_t count, uint64_t bits, int64_t found, int64_t *to),
-                 (data, count, bits, found, to))
-{
-    const uint8_t *x = data;
-    int64_t n = 0, begin = 0;
     (void)bits;
-    for (; count - begin >= BLOCK && n < found; begin += BLOCK) {
-        uint64_t flags = 0;
-        uint8_t any = 0;
-        for (int at = 0; at < BLOCK; at++)
-            any |= x[begin + at];
-        for (int at = 0; any && at < BLOCK; at += 8)
-            flags |= flags_of_eight(x + begin + at) << at;
-        for (; flags; flags &= flags - 1)
-            to[n++] = begin + __builtin_ctzll(flags);
-    }
-    for (int64_t i = begin; i < count && n < found; i++) {
-        to[n] = i;
-        n += x[i] != 0;
-    }
+    return keep_count(data, count);
 }
 
 struct finder {
     int64_t (*count)(const void *data, int64_t count, uint64_t bits);
-    void (*find)(const void *data, int64_t count, uint64_t bits, int64_t found, int64_t *to);
+    void (*mark)(const void *data, int64_t count, uint64_t bits, uint8_t *marks); /* or NULL */
 };
 
-static const struct finder finders[] = {{count_1, find_1},   {count_2, find_2},
-                                        {count_4, find_4},   {count_8, find_8},
-                                        {count_16, find_16}, {count_string, find_string}};
+static const struct finder finders[] = {{count_1, NULL},     {count_2, mark_2},
+                                        {count_4, mark_4},   {count_8, mark_8},
+                                        {count_16, mark_16}, {count_string, mark_string}};
 
 static const struct finder *finder_of(tssa_dtype dtype)
 {
     if (dtype == TSSA_STRING)
         return &finders[5];
     return &finders[__builtin_ctzll(dtype_info(dtype)->size)];
+}
+
+/* Numbers are made together, each of which knows how many there are in those before it: returns how
+ * many there are in all n, which is the last entry then. */
+static int64_t add_up(int64_t *found, int64_t n)
+{
+    int64_t sum = 0;
+    for (int64_t c = 0; c < n; c++) {
+        int64_t here = found[c];
+        found[c] = sum;
+        sum += here;
+    }
+    return found[n] = sum;
 }
 
 /* ---- Compress -------------------------------------------------------------------------------- */
@@ -154,57 +113,125 @@ static tssa_status *compress_prepare(const struct ir_op *op, const struct kernel
     return NULL;
 }
 
-/* The numbers of the true elements, all below `limit`. */
-static tssa_status *true_positions(struct kernel_args *args, const struct tensor *condition,
-                                   int64_t limit, struct buffer **positions, int64_t *count)
+/* Rows are kept in chunks, each of which knows how many are in those before it. */
+struct keep {
+    const uint8_t *mask;
+    int64_t n;        /* entries of the mask, none of them behind the axis */
+    int64_t chunk;    /* entries of each but the last */
+    int64_t n_chunks; /* of the mask; there are as many for each row of what is before the axis */
+    int64_t *kept;    /* per chunk, and one more */
+    const char *from;
+    char *to;
+    size_t block;  /* bytes of a row */
+    int64_t limit; /* rows along the axis */
+};
+
+static int64_t keep_length(const struct keep *job, int64_t chunk)
 {
-    int64_t length = condition->dims[0];
-    *count = count_1(condition->data, length, 0xff);
-    TRY(kernel_scratch(args, (size_t)*count * sizeof(int64_t), positions));
-    int64_t *to = (*positions)->data;
-    find_1(condition->data, length, 0xff, *count, to);
-    if (*count > 0 && to[*count - 1] >= limit)
-        return ERROR(TSSA_RUNTIME, "condition is true for number %lld of %lld",
-                     (long long)to[*count - 1], (long long)limit);
+    const int64_t rest = job->n - chunk * job->chunk;
+    return rest < job->chunk ? rest : job->chunk;
+}
+
+static void count_kept(void *context, int64_t begin, int64_t end)
+{
+    const struct keep *job = context;
+    for (int64_t c = begin; c < end; c++)
+        job->kept[c] = keep_count(job->mask + c * job->chunk, keep_length(job, c));
+}
+
+static void keep_chunks(void *context, int64_t begin, int64_t end)
+{
+    const struct keep *job = context;
+    const int64_t all = job->kept[job->n_chunks];
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t outer = i / job->n_chunks, c = i % job->n_chunks, first = c * job->chunk;
+        const char *from = job->from + (size_t)(outer * job->limit + first) * job->block;
+        char *to = job->to + (size_t)(outer * all + job->kept[c]) * job->block;
+        keep_rows(job->mask + first, keep_length(job, c), from, job->block, to,
+                  job->kept[c + 1] - job->kept[c]);
+    }
+}
+
+/* Behind the axis nothing is true. */
+static tssa_status *check_rest(const struct tensor *condition, int64_t limit)
+{
+    const uint8_t *mask = condition->data;
+    for (int64_t i = condition->dims[0]; i > limit; i--)
+        if (mask[i - 1])
+            return ERROR(TSSA_RUNTIME, "condition is true for number %lld of %lld",
+                         (long long)i - 1, (long long)limit);
+    return NULL;
+}
+
+#define FEW 8 /* chunks, and one more, that need no scratch memory */
+
+/* Bytes of rows that a thread is started for. */
+#define KEEP_GRAIN 262144
+
+/* Where rows are: all but the mask and what is kept of it. */
+static tssa_status *compress_shape(const struct kernel_args *args, const struct compress *compress,
+                                   struct keep *job, int *rank, int64_t *dims, int *axis)
+{
+    const struct tensor *x;
+    TRY(kernel_tensor(args, 0, &x));
+    *axis = 0;
+    *rank = 1;
+    job->from = x->data;
+    job->block = dtype_info(x->dtype)->size;
+    job->limit = (int64_t)tensor_count(x);
+    if (compress->flat)
+        return NULL;
+    TRY(kernel_axis(compress->axis, x->rank, axis));
+    *rank = x->rank;
+    for (int i = 0; i < x->rank; i++)
+        dims[i] = x->dims[i];
+    job->block *= (size_t)dims_product(x->dims, *axis + 1, x->rank);
+    job->limit = x->dims[*axis];
+    return NULL;
+}
+
+static tssa_status *compress_chunks(struct kernel_args *args, struct keep *job, int rank,
+                                    int64_t *dims, int axis)
+{
+    struct tensor *y;
+    team_for(args->env->team, job->n_chunks, 2, count_kept, job);
+    dims[axis] = add_up(job->kept, job->n_chunks);
+    TRY(kernel_output(args, 0, args->inputs[0]->tensor.dtype, rank, dims, &y));
+    if (!y || tensor_count(y) == 0)
+        return NULL;
+    job->to = y->data;
+    const int64_t grain = KEEP_GRAIN / (job->chunk * (int64_t)job->block) + 1;
+    team_for(args->env->team, dims_product(dims, 0, axis) * job->n_chunks, grain, keep_chunks, job);
     return NULL;
 }
 
 static tssa_status *compress_run(struct kernel_args *args)
 {
-    const struct compress *compress = args->state;
-    const struct tensor *x, *condition;
-    struct tensor *y;
-    int64_t dims[TSSA_MAX_RANK], count;
-    int axis = 0, rank = 1;
-    TRY(kernel_tensor(args, 0, &x));
+    struct keep job;
+    const struct tensor *condition;
+    struct buffer *kept;
+    int64_t dims[TSSA_MAX_RANK], few[FEW];
+    int axis, rank;
     TRY(kernel_tensor(args, 1, &condition));
+    TRY(compress_shape(args, args->state, &job, &rank, dims, &axis));
     if (condition->dtype != TSSA_BOOL || condition->rank != 1)
         return ERROR(TSSA_RUNTIME, "condition must be a list of bool");
-    int64_t outer = 1, inner = 1, limit = (int64_t)tensor_count(x);
-    if (!compress->flat) {
-        TRY(kernel_axis(compress->axis, x->rank, &axis));
-        outer = dims_product(x->dims, 0, axis);
-        inner = dims_product(x->dims, axis + 1, x->rank);
-        limit = x->dims[axis];
-        rank = x->rank;
-        for (int i = 0; i < rank; i++)
-            dims[i] = x->dims[i];
+    TRY(check_rest(condition, job.limit));
+    job.mask = condition->data;
+    job.n = condition->dims[0] < job.limit ? condition->dims[0] : job.limit;
+    /* as many as a thread is started for, or fewer, whole words of the mask */
+    job.chunk = job.block + 8 > KEEP_GRAIN / BLOCK
+                    ? BLOCK
+                    : KEEP_GRAIN / (int64_t)(job.block + 8) / BLOCK * BLOCK;
+    job.n_chunks = (job.n + job.chunk - 1) / job.chunk;
+    if (job.n_chunks < FEW) { /* most masks */
+        job.kept = few;
+        return compress_chunks(args, &job, rank, dims, axis);
     }
-    struct buffer *positions = NULL;
-    tssa_status *status = true_positions(args, condition, limit, &positions, &count);
-    dims[axis] = count;
-    if (!status)
-        status = kernel_output(args, 0, x->dtype, rank, dims, &y);
-    if (!status && y && tensor_count(y) > 0) {
-        struct gather_job job = {.from = x->data,
-                                 .to = y->data,
-                                 .block = (size_t)inner * dtype_info(x->dtype)->size,
-                                 .per_batch = count,
-                                 .x_batch = limit,
-                                 .offsets = positions->data};
-        gather_blocks(args->env->team, &job, outer);
-    }
-    buffer_release(positions);
+    TRY(kernel_scratch(args, (size_t)(job.n_chunks + 1) * sizeof *job.kept, &kept));
+    job.kept = kept->data;
+    tssa_status *status = compress_chunks(args, &job, rank, dims, axis);
+    buffer_release(kept);
     return status;
 }
 
@@ -236,6 +263,7 @@ static const uint64_t value_bits[TSSA_DTYPE_COUNT] = {
 
 /* Elements are looked at in chunks, each of which knows how many were found in those before it. */
 #define CHUNK 32768
+#define MARKS 1024 /* elements of more than a byte that are marked before they are numbered */
 
 struct non_zero {
     const struct tensor *x;
@@ -265,15 +293,47 @@ static void count_chunks(void *context, int64_t begin, int64_t end)
         job->found[c] = job->finder->count(chunk_data(job, c), chunk_length(job, c), job->bits);
 }
 
-static int64_t add_up(int64_t *found, int64_t n)
+/* The numbers, from `first` on, of those of n elements that are not zero; the room is for as many
+ * as are to come. */
+static int64_t find(const struct non_zero *job, int64_t element, int64_t n, int64_t first,
+                    int64_t *to, int64_t room)
 {
-    int64_t sum = 0;
-    for (int64_t c = 0; c < n; c++) {
-        int64_t here = found[c];
-        found[c] = sum;
-        sum += here;
+    const char *x = (const char *)job->x->data + (size_t)element * dtype_info(job->x->dtype)->size;
+    uint8_t marks[MARKS];
+    int64_t found = 0;
+    if (!job->finder->mark)
+        return keep_numbers((const uint8_t *)x, n, first, to, room);
+    for (int64_t i = 0; i < n && found < room; i += MARKS) {
+        const int64_t count = n - i < MARKS ? n - i : MARKS;
+        job->finder->mark(x + (size_t)i * dtype_info(job->x->dtype)->size, count, job->bits, marks);
+        found += keep_numbers(marks, count, first + i, to + found, room - found);
     }
-    return found[n] = sum;
+    return found;
+}
+
+/*
+ * Numbers of one chunk, of which the first one is `column` of its line, become which line it is, of
+ * those of the chunk, and where in it: quotients and rests, in place. A number is below 2 * CHUNK
+ * then, or lines are longer than that, so that it is of the first or the second one; a quotient is
+ * a product with 2^SHIFT / length, rounded up, which is exact for such numbers.
+ */
+#define SHIFT 40
+VECTOR_PROCEDURE(split,
+                 (int64_t *restrict numbers, int64_t *restrict lines, int64_t n, int64_t column,
+                  int64_t length),
+                 (numbers, lines, n, column, length))
+{
+    const uint64_t inverse = ((UINT64_C(1) << SHIFT) - 1) / (uint64_t)length + 1;
+    for (int64_t i = 0; i < n && length > CHUNK; i++) {
+        const int64_t number = numbers[i] + column, line = number >= length;
+        lines[i] = line;
+        numbers[i] = number - line * length;
+    }
+    for (int64_t i = 0; i < n && length <= CHUNK; i++) {
+        const uint64_t number = (uint64_t)(numbers[i] + column), line = number * inverse >> SHIFT;
+        lines[i] = (int64_t)line;
+        numbers[i] = (int64_t)(number - line * (uint64_t)length);
+    }
 }
 
 /* Entries [begin, end) of the last row are numbers from `first` on: takes them apart into
@@ -281,34 +341,27 @@ static int64_t add_up(int64_t *found, int64_t n)
 static void split_numbers(const struct non_zero *job, int64_t first, int64_t begin, int64_t end,
                           int64_t found)
 {
-    const struct tensor *x = job->x;
-    int last = x->rank - 1;
-    int64_t *numbers = job->rows + last * found, line = 0, line_end = 0, at[TSSA_MAX_RANK];
-    for (int64_t n = begin; n < end; n++) {
-        int64_t number = first + numbers[n];
-        if (number >= line_end) { /* division is slow, and many are on one line */
-            int64_t rest = number / x->dims[last];
-            line = rest * x->dims[last];
-            line_end = line + x->dims[last];
-            for (int d = last; d-- > 0; rest /= x->dims[d])
-                at[d] = rest % x->dims[d];
-        }
-        for (int d = 0; d < last; d++)
-            job->rows[d * found + n] = at[d];
-        numbers[n] = number - line;
+    int64_t *row = job->rows + (job->x->rank - 1) * found;
+    for (int d = job->x->rank - 1; d > 0; d--, row -= found) {
+        const int64_t length = job->x->dims[d];
+        split(row + begin, row - found + begin, end - begin, first % length, length);
+        first /= length;
     }
+    for (int64_t i = begin; i < end; i++)
+        row[i] += first;
 }
 
 static void find_chunks(void *context, int64_t begin, int64_t end)
 {
     const struct non_zero *job = context;
-    int64_t n_chunks = (job->count + CHUNK - 1) / CHUNK, found = job->found[n_chunks];
-    int64_t *numbers = job->rows + (job->x->rank - 1) * found;
+    const int64_t n_chunks = (job->count + CHUNK - 1) / CHUNK, found = job->found[n_chunks];
+    const int last = job->x->rank - 1;
     for (int64_t c = begin; c < end; c++) {
-        int64_t to = job->found[c], next = job->found[c + 1];
-        job->finder->find(chunk_data(job, c), chunk_length(job, c), job->bits, next - to,
-                          numbers + to);
-        split_numbers(job, c * CHUNK, to, next, found);
+        const int64_t to = job->found[c], next = job->found[c + 1], first = c * CHUNK;
+        find(job, first, chunk_length(job, c), last ? 0 : first, job->rows + last * found + to,
+             next - to);
+        if (last)
+            split_numbers(job, first, to, next, found);
     }
 }
 
