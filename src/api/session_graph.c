@@ -60,7 +60,7 @@ tssa_status *session_graph_clone(const struct tssa_model *model, struct device_c
 static const char fuse[] = "fuse";
 
 /* Puts the ops of fuse ops back of which there is no kernel as a whole, because of their accesses,
- * assigns, Concats, reductions of columns or triangles. */
+ * assigns, Concats, reductions of columns, triangles, or of what they keep. */
 static tssa_status *refuse_maps(struct ir_block *block, const struct pass_context *pass, bool *any)
 {
     struct ir_op *next;
@@ -92,11 +92,12 @@ static const struct {
 } tries[] = {
     {IR_FUSES_GATHERS, true, true, true},
     {IR_FUSES_GATHERS | IR_FUSES_CONCATS, true, false, false},
-    {IR_FUSES_GATHERS | IR_FUSES_CONCATS | IR_FUSES_COLUMNS | IR_FUSES_POSITIONS, true, false,
-     false},
+    {IR_FUSES_GATHERS | IR_FUSES_CONCATS | IR_FUSES_COLUMNS | IR_FUSES_POSITIONS | IR_FUSES_KEEPS,
+     true, false, false},
     /* Gathers join what is left: others do without each other for their sake. */
     {IR_FUSES_COLUMNS | IR_FUSES_POSITIONS, true, false, true},
-    {IR_FUSES_GATHERS | IR_FUSES_CONCATS | IR_FUSES_COLUMNS | IR_FUSES_POSITIONS | IR_FUSES_RULES,
+    {IR_FUSES_GATHERS | IR_FUSES_CONCATS | IR_FUSES_COLUMNS | IR_FUSES_POSITIONS | IR_FUSES_RULES |
+         IR_FUSES_KEEPS,
      false, false, false}};
 
 static tssa_status *fuse_again(struct ir_graph *graph, const struct device *device,

@@ -27,7 +27,9 @@ typedef void (*codegen_copy)(void *rows, int64_t step, int64_t between, void *ve
 struct codegen_calls {
     const codegen_function *f32, *f64; /* functions by scalar_id */
     const codegen_copy *in, *out;      /* to the vectors, and to the rows, by size */
+    const uint64_t *kept; /* of 256 bytes of bits: the numbers of those set, a byte for each */
 };
+enum { CODEGEN_CALLS_KEPT = 4 }; /* the place of the last one */
 
 /*
  * What the code is: args[k] is where argument k has the first row, steps[k] how many bytes behind a
@@ -38,6 +40,11 @@ struct codegen_calls {
  * may lie where an operand lies that it may lie on, else it overlaps nothing. Rows are whole where
  * the kernel wants that, and may then have no elements; `scratch` is memory for gir_kept_bytes()
  * for each element of one, and for CODEGEN_MORE elements more.
+ *
+ * Of a kernel that keeps, `rows` is 1, and `scratch` is numbers, int64, one for each argument and
+ * one more. That of an argument which is kept is how many elements it has already: what is kept
+ * goes behind them, and the number is then how many it has. There is room for n more, which may
+ * all be written, whatever is kept. The last one is the position of the first element.
  */
 typedef void (*codegen_run)(void *const *args, const int64_t *steps, int64_t rows, int64_t n,
                             const struct codegen_calls *calls, void *scratch);
@@ -70,7 +77,7 @@ struct codegen {
 /* The plugin, and its symbol: const struct codegen *(char *message, size_t size). NULL: it cannot
  * be used here, and the message says why. Its number is that of all that is above. */
 #define CODEGEN_PLUGIN "tssa-llvm"
-#define CODEGEN_SYMBOL "tssa_plugin_codegen_4"
+#define CODEGEN_SYMBOL "tssa_plugin_codegen_5"
 typedef const struct codegen *(*codegen_open)(char *message, size_t size);
 
 #endif

@@ -100,17 +100,20 @@ static tssa_status *check_arg(const struct gir_kernel *kernel, uint32_t i)
 {
     static const uint8_t zero[sizeof gir_args(kernel)->zero];
     const struct gir_arg *args = gir_args(kernel), *arg = &args[i];
-    bool good = dtype_in(TYPES_MEMORY, arg->dtype) && arg->is_result <= 1 &&
-                arg->moves < GIR_MOVES_COUNT && arg->fields >= 1 && arg->fields <= GIR_MAX_FIELDS &&
-                (arg->fields == 1 || arg->moves == GIR_SIDE_BY_SIDE ||
-                 (arg->moves == GIR_STAYS && !arg->is_result)) &&
-                arg->per_column <= kernel->columns &&
-                (!kernel->columns || !arg->is_result ||
-                 ((arg->per_column || gir_iterates(kernel)) && !arg->may_lie_on)) &&
-                memcmp(arg->zero, zero, sizeof zero) == 0 && arg->is_looked_up <= 1 &&
-                (!arg->is_looked_up || (!arg->is_result && arg->fields == 1 && !kernel->columns)) &&
-                (!arg->is_result || arg->moves || kernel->whole_rows) &&
-                ((arg->is_result && arg->moves) || !arg->may_lie_on);
+    bool good =
+        dtype_in(TYPES_MEMORY, arg->dtype) && arg->is_result <= 1 && arg->moves < GIR_MOVES_COUNT &&
+        arg->fields >= 1 && arg->fields <= GIR_MAX_FIELDS &&
+        (arg->fields == 1 || arg->moves == GIR_SIDE_BY_SIDE ||
+         (arg->moves == GIR_STAYS && !arg->is_result)) &&
+        arg->per_column <= kernel->columns &&
+        (!kernel->columns || !arg->is_result ||
+         ((arg->per_column || gir_iterates(kernel)) && !arg->may_lie_on)) &&
+        memcmp(arg->zero, zero, sizeof zero) == 0 && arg->is_looked_up <= 1 && arg->is_kept <= 1 &&
+        (!arg->is_kept || (arg->is_result && arg->moves == GIR_SIDE_BY_SIDE && arg->fields == 1 &&
+                           !arg->may_lie_on && !kernel->columns && !kernel->whole_rows)) &&
+        (!arg->is_looked_up || (!arg->is_result && arg->fields == 1 && !kernel->columns)) &&
+        (!arg->is_result || arg->moves || kernel->whole_rows) &&
+        ((arg->is_result && arg->moves) || !arg->may_lie_on);
     for (uint32_t k = 0; good && k < GIR_MAX_ARGS; k++)
         if (arg->may_lie_on >> k & 1)
             good = k < kernel->n_args && !args[k].is_result && arg->moves == GIR_SIDE_BY_SIDE &&
@@ -174,7 +177,7 @@ static tssa_status *check_grid_code(struct checker *c, const struct gir_code *co
 
 static tssa_status *check_memory(struct checker *c, const struct gir_code *code)
 {
-    const bool store = code->op == GIR_STORE;
+    const bool keeps = code->op == GIR_KEEP, store = code->op == GIR_STORE || keeps;
     if (c->kernel->grid)
         return code->op == GIR_LOOKUP ? check_element(c, code)
                                       : wrong(c, "a grid does not say which element");
@@ -184,8 +187,10 @@ static tssa_status *check_memory(struct checker *c, const struct gir_code *code)
     const struct gir_arg *arg = &c->args[number];
     const tssa_dtype type = arg->dtype == TSSA_BOOL ? TSSA_UINT8 : (tssa_dtype)arg->dtype;
     if (arg->is_result != store || code->type != type ||
-        arg->is_looked_up != (code->op == GIR_LOOKUP))
+        arg->is_looked_up != (code->op == GIR_LOOKUP) || arg->is_kept != keeps)
         return wrong(c, "it does not suit the argument");
+    if (keeps && c->codes[code->operands[1]].type != TSSA_BOOL)
+        return wrong(c, "what says what is kept is no truth value");
     if (code->op == GIR_LOOKUP && (c->codes[code->operands[0]].type != TSSA_INT64 ||
                                    (arg->moves && !c->is_one[code->operands[0]])))
         return wrong(c, "it looks up what is no number of a row");
@@ -262,9 +267,9 @@ static tssa_status *check_state(struct checker *c, const struct gir_code *code)
 static bool is_well_formed(const struct gir_code *code)
 {
     const bool has_bits = code->op == GIR_LOAD || code->op == GIR_STORE || code->op == GIR_LOOKUP ||
-                          code->op == GIR_CONSTANT || code->op == GIR_REDUCE ||
-                          code->op == GIR_NUMBER || code->op == GIR_STORE_AT ||
-                          code->op == GIR_STATE;
+                          code->op == GIR_KEEP || code->op == GIR_CONSTANT ||
+                          code->op == GIR_REDUCE || code->op == GIR_NUMBER ||
+                          code->op == GIR_STORE_AT || code->op == GIR_STATE;
     if (code->op >= GIR_OP_COUNT || code->zero || (!has_bits && code->bits))
         return false;
     switch (code->op) {
@@ -304,12 +309,13 @@ static tssa_status *check_code(struct checker *c, const struct gir_code *code)
                    : wrong(c, "it is no number, or rows may come in parts");
     case GIR_POSITION:
         return (code->type == TSSA_INT32 || code->type == TSSA_INT64) &&
-                       (c->kernel->whole_rows || c->kernel->grid)
+                       (c->kernel->whole_rows || c->kernel->grid || gir_keeps(c->kernel))
                    ? NULL
                    : wrong(c, "it is no position, or rows may come in parts");
     case GIR_LOAD:
     case GIR_STORE:
     case GIR_LOOKUP:
+    case GIR_KEEP:
         return check_memory(c, code);
     case GIR_ROW:
         return code->type == TSSA_INT64 && (c->kernel->grid || c->iterates)

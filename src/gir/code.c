@@ -25,7 +25,7 @@ uint32_t gir_n_operands(const struct gir_code *code)
     };
     if (code->op == GIR_SCALAR)
         return operands[code->scalar];
-    if (code->op == GIR_STORE_AT || code->op == GIR_NEXT)
+    if (code->op == GIR_STORE_AT || code->op == GIR_NEXT || code->op == GIR_KEEP)
         return 2;
     return code->op == GIR_STATE || code->op == GIR_LAST || code->op == GIR_CONVERT ||
            code->op == GIR_STORE || code->op == GIR_REDUCE || code->op == GIR_LOOKUP ||
@@ -35,13 +35,21 @@ uint32_t gir_n_operands(const struct gir_code *code)
 bool gir_has_effect(const struct gir_code *code)
 {
     return code->op == GIR_STORE || code->op == GIR_STORE_AT || code->op == GIR_CHECK ||
-           code->op == GIR_NEXT;
+           code->op == GIR_NEXT || code->op == GIR_KEEP;
 }
 
 bool gir_iterates(const struct gir_kernel *kernel)
 {
     for (uint32_t i = 0; i < kernel->n_codes; i++)
         if (gir_codes(kernel)[i].op == GIR_STATE)
+            return true;
+    return false;
+}
+
+bool gir_keeps(const struct gir_kernel *kernel)
+{
+    for (uint32_t i = 0; i < kernel->n_args; i++)
+        if (gir_args(kernel)[i].is_kept)
             return true;
     return false;
 }
@@ -143,7 +151,7 @@ uint32_t gir_find_passes(const struct gir_kernel *kernel, struct gir_when *when)
         when[i] = operands_of(kernel, when, code);
         if (is_end(code))
             when[i].varies = false;
-        else if (code->op == GIR_STATE || code->op == GIR_NEXT ||
+        else if (code->op == GIR_STATE || code->op == GIR_NEXT || code->op == GIR_KEEP ||
                  code->op == (kernel->columns ? GIR_ROW : GIR_POSITION))
             when[i].varies = true;
         else if (!kernel->grid && (code->op == GIR_LOAD || code->op == GIR_STORE))

@@ -156,6 +156,8 @@ static int shuffles(int fields)
     return n;
 }
 
+#define KEEPING 8
+
 /* Nanoseconds of a step on a vector register. */
 static double time_of(const struct counting *c, const struct gir_code *code)
 {
@@ -165,6 +167,8 @@ static double time_of(const struct counting *c, const struct gir_code *code)
     case GIR_LOAD:
     case GIR_STORE:
         return (1 + shuffles(arg->fields)) * operation;
+    case GIR_KEEP: /* permutations of eight lanes each, and where they go */
+        return KEEPING * operation;
     case GIR_SCALAR:
         return time_of_scalar(c->rates, code);
     case GIR_REDUCE:

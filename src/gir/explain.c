@@ -101,6 +101,8 @@ static void put_part(const struct explaining *x, const struct gir_kernel *kernel
     text_puts(x->text, extent->is_triangle ? "columns of a triangle" : forms[work->form]);
     if (has_records(kernel))
         text_puts(x->text, " of records");
+    if (gir_keeps(kernel))
+        text_puts(x->text, " some of which are kept");
     if (x->built->kernel && gir_has_planes(kernel, &x->built->space))
         text_puts(x->text, " in planes");
     text_puts(x->text, ", ");

@@ -81,6 +81,19 @@
  *     %1 = lookup 0 %0 : f32
  *     store 2 %1
  *
+ * A kernel may keep elements where a truth value says so, one behind the other. How many there are
+ * is a result of the call, for each argument that they are stored in (codegen_run): who calls has
+ * room for all. Its elements are one row, which may come in parts, one after the other, and a
+ * position is that in the row. Of `x[x > t]` and `nonzero(x > t)`:
+ *
+ *     args 0: f32 moves, 1: f32, 2: f32 result kept, 3: i64 result kept
+ *     %0 = load 0 : f32
+ *     %1 = load 1 : f32
+ *     %2 = GT %0 %1 : bool
+ *     %3 = position : i64
+ *     keep 2 %0 where %2
+ *     keep 3 %3 where %2
+ *
  * A kernel of a grid is for devices that have a thread for each element, to which it is all the
  * same where in memory that is. Its arguments are wholes, of so many elements as is told in the
  * call, and a step tells the number of the element that is looked up, or stored. Outside of the
@@ -137,8 +150,8 @@ enum gir_op {
     GIR_LENGTH, /* how many elements are reduced: those of a row, or the rows */
     /* as a load, of row number operand 0, an i64, of an argument that is looked up in */
     GIR_LOOKUP,
-    /* which element of a whole row it is: 0, 1, ...; type: i32, where its numbers are enough, or
-     * i64 */
+    /* which element of a whole row, or of all that a kernel keeps of, it is: 0, 1, ...; type: i32,
+     * where its numbers are enough, or i64 */
     GIR_POSITION,
     /* ---- Of columns whose rows are a loop's iterations: each of them has one of both ---- */
     /* in the first row operand 0, one value for the column; bits: a number of its own */
@@ -152,6 +165,8 @@ enum gir_op {
     GIR_NUMBER,   /* bits: which of those that the call tells; type: i64 */
     GIR_STORE_AT, /* bits, type and operand 0 as of a store; element number operand 1, an i64 */
     GIR_CHECK,    /* operand 0, a truth value, is true, or else the call has failed */
+    /* ---- Of kernels that keep ---- */
+    GIR_KEEP, /* bits, type and operand 0 as of a store; where operand 1, a truth value, is true */
     GIR_OP_COUNT
 };
 
@@ -180,7 +195,8 @@ struct gir_arg {
     uint8_t fields;
     uint8_t per_column;   /* of a kernel of columns: it does not move from row to row */
     uint8_t is_looked_up; /* of an operand without records: a step tells where its elements are */
-    uint8_t zero[2];
+    uint8_t is_kept;      /* of a result: elements that are kept are stored, by GIR_KEEP */
+    uint8_t zero[1];
     uint64_t may_lie_on; /* of a result: the operands, by bit, whose memory it may take */
 };
 
@@ -234,6 +250,9 @@ static inline bool gir_varies(const struct gir_kernel *kernel, const struct gir_
 
 /* Are the rows of a call a loop's iterations? */
 bool gir_iterates(const struct gir_kernel *kernel);
+
+/* Has it results of which only the kernel knows how many elements there are? */
+bool gir_keeps(const struct gir_kernel *kernel);
 
 /* Is it done for what it does, and has no value? */
 bool gir_has_effect(const struct gir_code *code);

@@ -289,6 +289,14 @@ void gir_grid_free(struct gir_grid *grid)
     allocator_free(grid->allocator, grid);
 }
 
+static bool keeps(const struct ir_block *body)
+{
+    for (const struct ir_op *op = body->first; op; op = op->next)
+        if (ir_fuse_keeps(op))
+            return true;
+    return false;
+}
+
 tssa_status *gir_build_grid(const struct ir_op *fuse, const tssa_allocator *allocator,
                             struct gir_grid **grid, const char **why)
 {
@@ -305,11 +313,13 @@ tssa_status *gir_build_grid(const struct ir_op *fuse, const tssa_allocator *allo
     uint32_t *part_of = allocator_alloc(allocator, (fuse->n_results + 1) * sizeof *part_of);
     struct grid_stored *stored = allocator_alloc(allocator, (fuse->n_results + 1) * sizeof *stored);
     tssa_status *status = NULL;
+    if (keeps(m.body))
+        grid_refuse(&m, "how many are kept is not known to an element");
     if (!m.grid || !m.maker.codes || !m.numbers || !marked || !part_of || !stored) {
         status = status_out_of_memory();
     } else {
         m.grid->allocator = allocator;
-        status = make_all(&m, part_of, marked, stored);
+        status = m.maker.why ? NULL : make_all(&m, part_of, marked, stored);
     }
     *why = m.maker.why;
     *grid = m.grid;

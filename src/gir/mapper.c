@@ -465,3 +465,26 @@ void mapper_store(struct mapper *m, const struct ir_value *value, uint32_t index
                                           .operands = {step},
                                           .bits = gir_bits(arg, field)});
 }
+
+void mapper_keep(struct mapper *m, const struct ir_value *value, uint32_t index, uint32_t step,
+                 uint32_t where)
+{
+    const struct rule_param first[] = {rule_constant(0), rule_constant(0)};
+    const struct rule_step select = {RULE_SELECT, 2, first};
+    struct gir_view view = {0};
+    if (value->type->rank > 1) { /* numbers of one axis */
+        view.rule = rule_create(m->body->graph, 1, &select);
+        if (!mapper_check(m, view.rule ? NULL : status_out_of_memory(), true))
+            return;
+    }
+    const uint32_t arg = find_arg(m, value, index, true, 1, &view, -1, 0);
+    const tssa_dtype type = loaded_as(value->type->dtype);
+    step = gir_make_as(&m->maker, step, type);
+    if (m->maker.why)
+        return;
+    m->args[arg].is_kept = true;
+    gir_make(&m->maker, (struct gir_code){.op = GIR_KEEP,
+                                          .type = (uint8_t)type,
+                                          .operands = {step, where},
+                                          .bits = gir_bits(arg, 0)});
+}

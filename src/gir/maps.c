@@ -133,6 +133,21 @@ static void mark_dependents(struct mapper *m)
     }
 }
 
+/* The op that keeps what the value is; NULL: it is all there. */
+static const struct ir_op *keeper_of(const struct ir_value *value)
+{
+    return value->op && ir_fuse_keeps(value->op) ? value->op : NULL;
+}
+
+/* What a result is made of, where the root sees it. */
+static uint32_t evaluate_result(struct mapper *m, const struct ir_value *value)
+{
+    const struct ir_op *keeper = keeper_of(value);
+    if (keeper && ir_op_is(keeper, IR_OP_NonZero))
+        return gir_make(&m->maker, (struct gir_code){.op = GIR_POSITION, .type = TSSA_INT64});
+    return mapper_evaluate(m, keeper ? ir_operand(keeper, 0) : value, m->root);
+}
+
 static void evaluate_results(struct mapper *m, uint32_t *steps)
 {
     const struct ir_op *ret = ir_block_return(m->body);
@@ -140,20 +155,38 @@ static void evaluate_results(struct mapper *m, uint32_t *steps)
     for (uint32_t i = 0; i < m->fuse->n_results; i++)
         if (m->fuse->results[i].wanted &&
             (!m->active || m->marked[ir_operand(ret, i)->id - m->first_value]))
-            steps[i] = mapper_evaluate(m, ir_operand(ret, i), m->root);
+            steps[i] = evaluate_result(m, ir_operand(ret, i));
         else
             steps[i] = GIR_NONE;
+}
+
+/* Where elements of the result are kept; GIR_NONE: they all are there. */
+static void evaluate_masks(struct mapper *m, const uint32_t *steps, uint32_t *where)
+{
+    const struct ir_op *ret = ir_block_return(m->body);
+    for (uint32_t i = 0; i < m->fuse->n_results; i++) {
+        const struct ir_op *keeper = steps[i] == GIR_NONE ? NULL : keeper_of(ir_operand(ret, i));
+        where[i] = GIR_NONE;
+        if (keeper)
+            where[i] = gir_make_as(&m->maker, mapper_evaluate(m, ir_fuse_mask(keeper), m->root),
+                                   TSSA_BOOL);
+    }
 }
 
 /* Steps of the part, of what the root sees. */
 static void fill_part(struct mapper *m)
 {
     const struct ir_op *ret = ir_block_return(m->body);
-    uint32_t steps[GIR_MAX_ARGS];
+    uint32_t steps[GIR_MAX_ARGS], where[GIR_MAX_ARGS];
     evaluate_results(m, steps);
+    evaluate_masks(m, steps, where);
     for (uint32_t i = 0; i < m->fuse->n_results; i++)
-        if (steps[i] != GIR_NONE && !m->maker.why)
-            mapper_store(m, ir_operand(ret, i), i, m->root.rule, 0, 1, steps[i]);
+        if (steps[i] != GIR_NONE && !m->maker.why) {
+            if (where[i] == GIR_NONE)
+                mapper_store(m, ir_operand(ret, i), i, m->root.rule, 0, 1, steps[i]);
+            else
+                mapper_keep(m, ir_operand(ret, i), i, steps[i], where[i]);
+        }
     mapper_finish_args(m);
 }
 
@@ -270,6 +303,14 @@ static bool has_op(const struct mapper *m, enum ir_op_id id)
     return false;
 }
 
+static bool keeps(const struct ir_op *fuse)
+{
+    for (const struct ir_op *op = ir_fuse_body(fuse)->first; op; op = op->next)
+        if (ir_fuse_keeps(op))
+            return true;
+    return false;
+}
+
 static bool has_assigns(const struct mapper *m)
 {
     return has_op(m, IR_OP_assign);
@@ -321,6 +362,10 @@ static tssa_status *make_region(struct mapper *m, struct mapper_region region)
     if (!m->is_cut || m->status)
         return NULL;
     forget_why(m);
+    if (keeps(m->fuse)) {
+        mapper_refuse(m, "pieces of a Concat meet in what elements are kept of");
+        return NULL;
+    }
     const int axis = m->cut_axis;
     if (!(region.cut >> axis & 1)) {
         region.cut |= 1u << axis;
@@ -356,7 +401,9 @@ static const struct ir_type *find_like(const struct ir_op *fuse)
     for (uint32_t i = 0; i < fuse->n_results; i++) {
         if (!fuse->results[i].wanted)
             continue;
-        const struct ir_type *type = ir_operand(ret, i)->type;
+        const struct ir_op *keeper = keeper_of(ir_operand(ret, i));
+        const struct ir_type *type =
+            keeper ? ir_operand(keeper, 0)->type : ir_operand(ret, i)->type;
         if (type->kind != TYPE_TENSOR || type->rank < 0 || (like && like->rank != type->rank))
             return NULL;
         like = like ? like : type;
@@ -397,6 +444,12 @@ static tssa_status *choose_parts(struct mapper *m)
     const int64_t columns = few_columns(m);
     bool any;
     const struct ir_op *reduction = mapper_find_reduction(m, &any);
+    if (keeps(m->fuse) && (any || has_assigns(m))) {
+        mapper_refuse(m, "what elements are kept of is reduced, or assigned to");
+        return NULL;
+    }
+    if (keeps(m->fuse))
+        return make_parts(m);
     if (any && (!reduction || has_assigns(m) || !mapper_is_per_column(m, reduction))) {
         mapper_refuse(m, "its reductions are not of the same columns");
         return NULL;
@@ -460,7 +513,8 @@ bool gir_has_maps(const struct ir_op *fuse)
         return true;
     for (const struct ir_op *op = ir_fuse_body(fuse)->first; op; op = op->next)
         if (ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_assign) ||
-            ir_op_is(op, IR_OP_Concat) || ir_op_is(op, IR_OP_Trilu) || ir_column_axis(op) >= 0)
+            ir_op_is(op, IR_OP_Concat) || ir_op_is(op, IR_OP_Trilu) || ir_column_axis(op) >= 0 ||
+            ir_fuse_keeps(op))
             return true;
     return false;
 }

@@ -14,6 +14,8 @@ static const char *how_of(const struct gir_arg *arg)
 {
     static const char *const results[] = {" result per row", " result", " strided result"},
                              *const operands[] = {"", " moves", " strided"};
+    if (arg->is_kept)
+        return " result kept";
     return (arg->is_result ? results : operands)[arg->moves];
 }
 
@@ -86,12 +88,19 @@ static void print_effect(const struct gir_kernel *kernel, const struct gir_code 
                          struct text *text)
 {
     const bool stores = code->op == GIR_STORE || code->op == GIR_STORE_AT;
-    text_puts(text, stores ? "store " : code->op == GIR_NEXT ? "next" : "check");
-    if (stores)
+    text_puts(text, stores                 ? "store "
+                    : code->op == GIR_KEEP ? "keep "
+                    : code->op == GIR_NEXT ? "next"
+                                           : "check");
+    if (stores || code->op == GIR_KEEP)
         print_place(kernel, code, text);
     text_printf(text, " %%%" PRIu32, code->operands[0]);
-    if (code->op == GIR_STORE_AT || code->op == GIR_NEXT)
-        text_printf(text, "%s %%%" PRIu32, stores ? " at" : "", code->operands[1]);
+    if (gir_n_operands(code) == 2)
+        text_printf(text, "%s %%%" PRIu32,
+                    stores                 ? " at"
+                    : code->op == GIR_KEEP ? " where"
+                                           : "",
+                    code->operands[1]);
     text_putc(text, '\n');
 }
 

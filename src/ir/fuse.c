@@ -9,9 +9,40 @@ bool ir_fuse_reads(const struct ir_op *op, uint32_t operand)
     return !ir_op_is(op, IR_OP_CastLike) || operand == 0;
 }
 
+/* The mask by which alone an access chooses; NULL: it chooses otherwise, too. */
+static struct ir_value *mask_of_rule(const struct ir_op *op)
+{
+    const struct rule *rule = rule_of(op);
+    return rule->n_steps == 1 && rule->steps[0].kind == RULE_MASK
+               ? rule_param_value(op, &rule->steps[0].params[1])
+               : NULL;
+}
+
+struct ir_value *ir_fuse_mask(const struct ir_op *op)
+{
+    if (ir_op_is(op, IR_OP_access))
+        return mask_of_rule(op);
+    return ir_operand(op, ir_op_is(op, IR_OP_Compress) ? 1 : 0);
+}
+
+static bool is_list(const struct ir_value *value)
+{
+    return value && value->type->kind == TYPE_TENSOR && value->type->rank == 1;
+}
+
+bool ir_fuse_keeps(const struct ir_op *op)
+{
+    if (op->opaque || (!ir_op_is(op, IR_OP_Compress) && !ir_op_is(op, IR_OP_NonZero) &&
+                       !ir_op_is(op, IR_OP_access)))
+        return false;
+    const struct ir_value *x = ir_operand(op, 0), *mask = ir_fuse_mask(op);
+    return is_list(x) && is_list(mask) && mask->type->dtype == TSSA_BOOL &&
+           mask->type->dims[0] == x->type->dims[0];
+}
+
 bool ir_fuse_moves(const struct ir_op *op, uint32_t operand)
 {
-    return ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_Concat) ||
+    return (ir_op_is(op, IR_OP_access) && !ir_fuse_keeps(op)) || ir_op_is(op, IR_OP_Concat) ||
            op->info->cls == IR_CLASS_GATHER || (ir_op_is(op, IR_OP_assign) && operand > 0);
 }
 
@@ -29,7 +60,7 @@ static bool is_index(const struct ir_op *op, uint32_t operand)
 bool ir_fuse_moves_elements(const struct ir_op *op, uint32_t operand)
 {
     if (ir_op_is(op, IR_OP_access))
-        return operand == 0 || is_index(op, operand);
+        return !ir_fuse_keeps(op) && (operand == 0 || is_index(op, operand));
     return ir_op_is(op, IR_OP_Concat) || op->info->cls == IR_CLASS_GATHER ||
            (ir_op_is(op, IR_OP_assign) && operand == 1);
 }

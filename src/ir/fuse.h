@@ -50,7 +50,9 @@ struct cost_machine;
  * operand that its place tells; gathers (accesses whose rule has one, and others, as GatherND), of
  * which each element is one that indices tell; reductions of another axis than the innermost one
  * (ir_column_axis), where all of a kernel are of the same one; what depends on where an element is
- * (Trilu); and loops of which an iteration is one kernel, for all of their iterations.
+ * (Trilu); loops of which an iteration is one kernel, for all of their iterations; and what keeps
+ * elements that a mask tells (ir_fuse_keeps), of which nobody in the kernel reads what is kept. No
+ * grid has that: how many are kept before it, an element does not know.
  */
 enum ir_fuses {
     IR_FUSES_ELEMENTWISE = 1,
@@ -61,7 +63,9 @@ enum ir_fuses {
     IR_FUSES_COLUMNS = 32,
     IR_FUSES_POSITIONS = 64,
     IR_FUSES_LOOPS = 128,
-    IR_FUSES_ALL = 255
+    IR_FUSES_KEEPS = 256,
+    IR_FUSES_GRIDS = 255,
+    IR_FUSES_ALL = 511
 };
 
 /* What kernels are made of, as who makes them lends it to the pass `fuse`. */
@@ -113,6 +117,15 @@ bool ir_fuse_moves(const struct ir_op *op, uint32_t operand);
 /* The same, and could they be computed where they are needed? Not a number of a rule, which is one
  * for all elements. */
 bool ir_fuse_moves_elements(const struct ir_op *op, uint32_t operand);
+
+/*
+ * Is it a Compress, an access by a mask alone, or a NonZero, of one axis, of which a mask that is
+ * as long says of each element whether it is kept? It reads its operands where they are, and what
+ * it computes is of another size.
+ */
+bool ir_fuse_keeps(const struct ir_op *op);
+/* The mask, an operand of such an op. */
+struct ir_value *ir_fuse_mask(const struct ir_op *op);
 
 /* The op's block; NULL: it is no fuse op, or has not got one (the verifier has not seen it). */
 struct ir_block *ir_fuse_body(const struct ir_op *op);

@@ -17,6 +17,7 @@
 #include "common/op_run.h"
 #include "common/random_columns.h"
 #include "common/random_fuse.h"
+#include "common/random_keeps.h"
 #include "common/random_loops.h"
 #include "common/random_programs.h"
 #include "common/random_rows.h"
@@ -141,6 +142,16 @@ static void make_loop_sizes(struct random *random, int64_t *sizes)
     sizes['H' - 'A'] = random_int(random, 0, 20);
 }
 
+/* A list, A, also one of which threads would have slices. */
+static void make_list_sizes(struct random *random, int64_t *sizes)
+{
+    static const int64_t lengths[] = {0, 1, 31, 32, 33, 63, 64, 65, 128, 1000, 4099, 70001};
+    sizes[0] =
+        random_int(random, 0, 2) ? random_int(random, 1, 300) : lengths[random_int(random, 0, 11)];
+    for (int i = 1; i < 8; i++)
+        sizes[i] = 1;
+}
+
 /* ---- Running --------------------------------------------------------------------------------- */
 
 void kernel_program_open(struct kernel_program *p, struct ir_graph *graph,
@@ -207,6 +218,7 @@ static const struct {
     [KERNEL_COLUMNS] = {random_columns, make_column_sizes},
     [KERNEL_PLANES] = {random_planes, make_row_sizes},
     [KERNEL_LOOPS] = {random_loops, make_loop_sizes},
+    [KERNEL_KEEPS] = {random_keeps, make_list_sizes},
 };
 
 char *kernel_text(enum kernel_kind kind, uint64_t seed)

@@ -44,6 +44,7 @@ enum kernel_kind {
     KERNEL_COLUMNS,
     KERNEL_PLANES,
     KERNEL_LOOPS,
+    KERNEL_KEEPS,
     KERNEL_KINDS
 };
 

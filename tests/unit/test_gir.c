@@ -16,6 +16,7 @@
 #include "common/op_run.h"
 #include "common/random_columns.h"
 #include "common/random_fuse.h"
+#include "common/random_keeps.h"
 #include "common/random_loops.h"
 #include "common/random_rows.h"
 #include "ir/fuse.h"
@@ -416,8 +417,9 @@ static void any_bytes(void **state)
         struct gir_space space;
         const char *why;
         char *text = seed % 2 ? random_fuse(seed) : random_rows(seed),
-             *map_text = seed % 3 == 2   ? random_maps(seed)
-                         : seed % 3 == 1 ? random_loops(seed)
+             *map_text = seed % 4 == 3   ? random_keeps(seed)
+                         : seed % 4 == 2 ? random_maps(seed)
+                         : seed % 4 == 1 ? random_loops(seed)
                                          : random_columns(seed);
         struct gir_kernel *kernel = build(text, &space, &why);
         struct ir_graph *graph = gir_parse_graph(map_text);

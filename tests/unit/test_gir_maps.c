@@ -380,6 +380,35 @@ static void lookups(void **state)
                  "2 is 0 along 1 \n");
 }
 
+static void keeps(void **state)
+{
+    (void)state;
+    expect_parts(
+        FUSED_GRAPH("%x: f32[N, 6], %s: f32[]", "%x, %s",
+                    "%p: f32[N, 6], %t: f32[]) { %c = access(%p) {rule = [select(1, 4)]} "
+                    "%m = Greater(%c, %t) %e = Exp(%c) %k = access(%e, %m) {rule = [mask(0, $0)]} "
+                    "%b = Compress(%m, %m) {axis = 0} %n = NonZero(%m) return(%k, %b, %n, %m)",
+                    "%y, %z, %v, %w"),
+        "args 0: f32 moves by 6, 1: f32, 2: f32 result kept, 3: bool result kept, "
+        "4: i64 result kept, 5: bool result\n"
+        "%0 = load 0.4 : f32\n"
+        "%1 = EXP %0 : f32\n"
+        "%2 = load 1 : f32\n"
+        "%3 = GT %0 %2 : bool\n"
+        "%4 = position : i64\n"
+        "keep 2 %1 where %3\n"
+        "%6 = convert %3 : u8\n"
+        "keep 3 %6 where %3\n"
+        "keep 4 %4 where %3\n"
+        "store 5 %6\n"
+        "0 is 0 along 1 \n"
+        "1 is 1 along 0 \n"
+        "2 is 0 along 1 \n"
+        "3 is 1 along 1 \n"
+        "4 is 2 along 1 [select(0, 0)]\n"
+        "5 is 3 along 1 \n");
+}
+
 static void no_maps(void **state)
 {
     (void)state;
@@ -455,6 +484,19 @@ static void no_maps(void **state)
                     "%p: f32[N, 4]) { %k = Constant() {value = i64[1] [0]} %m = ReduceMax(%p, %k) "
                     "%f = access(%m) {rule = [squeeze(0)]} %a = Neg(%f) return(%a)",
                     "%y"),
+        /* Something is computed of what was kept; a mask is shorter; rows are kept. */
+        FUSED_GRAPH("%x: f32[N]", "%x",
+                    "%p: f32[N]) { %m = IsNaN(%p) %k = Compress(%p, %m) {axis = 0} "
+                    "%a = Neg(%k) return(%a)",
+                    "%y"),
+        FUSED_GRAPH("%x: f32[N], %s: bool[M]", "%x, %s",
+                    "%p: f32[N], %m: bool[M]) { %a = Neg(%p) %k = Compress(%a, %m) {axis = 0} "
+                    "return(%k)",
+                    "%y"),
+        FUSED_GRAPH("%x: f32[N, 3], %s: bool[N]", "%x, %s",
+                    "%p: f32[N, 3], %m: bool[N]) { %a = Neg(%p) %k = Compress(%a, %m) {axis = 0} "
+                    "return(%k)",
+                    "%y"),
     };
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         const char *why;
@@ -469,7 +511,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(maps),    cmocka_unit_test(concats), cmocka_unit_test(columns),
-        cmocka_unit_test(lookups), cmocka_unit_test(no_maps),
+        cmocka_unit_test(lookups), cmocka_unit_test(keeps),   cmocka_unit_test(no_maps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,6 +22,7 @@
 #include "api/handles.h"
 #include "base/isa.h"
 #include "common/committed_models.h"
+#include "common/gir_build.h"
 #include "common/kernel_check.h"
 #include "common/model_run.h"
 #include "common/no_error.h"
@@ -186,6 +187,34 @@ static void fuse_ops_of_loops(void **state)
     check_many(KERNEL_LOOPS, 200);
 }
 
+static void fuse_ops_that_keep(void **state)
+{
+    (void)state;
+    if (isa_level() < ISA_V3)
+        skip();
+    check_many(KERNEL_KEEPS, 800);
+}
+
+/* By several threads: each keeps of a slice, and these are joined. */
+static void slices_are_joined(void **state)
+{
+    static const char text[] =
+        FUSED_GRAPH("%x: f32[A], %s: f32[]", "%x, %s",
+                    "%p: f32[A], %t: f32[]) { %m = Greater(%p, %t) %e = Exp(%p) "
+                    "%k = Compress(%e, %m) {axis = 0} %n = NonZero(%m) return(%k, %n, %e)",
+                    "%y, %z, %w");
+    struct device_context context;
+    struct team team;
+    (void)state;
+    if (isa_level() < ISA_V3 || !can_compile())
+        skip();
+    team_open(&team, 3);
+    device_context_open(&context, device_find(NULL), &allocator_default, &team);
+    for (uint64_t seed = 0; seed < 60; seed++)
+        assert_true(kernel_check_text(KERNEL_KEEPS, text, seed, &context));
+    device_context_close(&context);
+}
+
 /* ---- Functions ------------------------------------------------------------------------------- */
 
 /* Of floats all over the line, the emitted functions are the interpreter's. */
@@ -311,6 +340,8 @@ int main(void)
                                        cmocka_unit_test(fuse_ops_with_columns),
                                        cmocka_unit_test(fuse_ops_with_planes),
                                        cmocka_unit_test(fuse_ops_of_loops),
+                                       cmocka_unit_test(fuse_ops_that_keep),
+                                       cmocka_unit_test(slices_are_joined),
                                        cmocka_unit_test(functions),
                                        cmocka_unit_test(every_allocation_fails_once)},
                             last[] = {cmocka_unit_test(kernels_ran)};

@@ -87,6 +87,19 @@ int64_t keep_count(const uint8_t *mask, int64_t n)
     return count(mask, n);
 }
 
+/* ---- Bits ------------------------------------------------------------------------------------ */
+
+#define PLACED(b, n)                                                                               \
+    ((b) >> (n)&1 ? (uint64_t)(n) << 8 * __builtin_popcount((b) & ((1 << (n)) - 1)) : 0)
+#define ENTRY(b)                                                                                   \
+    (PLACED(b, 1) | PLACED(b, 2) | PLACED(b, 3) | PLACED(b, 4) | PLACED(b, 5) | PLACED(b, 6) |     \
+     PLACED(b, 7))
+#define ENTRIES_4(b) ENTRY(b), ENTRY((b) + 1), ENTRY((b) + 2), ENTRY((b) + 3)
+#define ENTRIES_16(b) ENTRIES_4(b), ENTRIES_4((b) + 4), ENTRIES_4((b) + 8), ENTRIES_4((b) + 12)
+#define ENTRIES_64(b)                                                                              \
+    ENTRIES_16(b), ENTRIES_16((b) + 16), ENTRIES_16((b) + 32), ENTRIES_16((b) + 48)
+const uint64_t keep_bits[256] = {ENTRIES_64(0), ENTRIES_64(64), ENTRIES_64(128), ENTRIES_64(192)};
+
 /* ---- From bit to bit ------------------------------------------------------------------------- */
 
 /* Rows of a size that the compiler knows. */
@@ -148,26 +161,13 @@ INLINE int64_t *number_bits(uint64_t word, int64_t first, int64_t *to)
 
 #ifdef VECTOR_V3
 
-/* Entry b: the numbers of the bits that are set in b, lowest first. */
-#define PLACED(b, n)                                                                               \
-    ((b) >> (n)&1 ? (uint64_t)(n) << 8 * __builtin_popcount((b) & ((1 << (n)) - 1)) : 0)
-#define ENTRY(b)                                                                                   \
-    (PLACED(b, 1) | PLACED(b, 2) | PLACED(b, 3) | PLACED(b, 4) | PLACED(b, 5) | PLACED(b, 6) |     \
-     PLACED(b, 7))
-#define ENTRIES_4(b) ENTRY(b), ENTRY((b) + 1), ENTRY((b) + 2), ENTRY((b) + 3)
-#define ENTRIES_16(b) ENTRIES_4(b), ENTRIES_4((b) + 4), ENTRIES_4((b) + 8), ENTRIES_4((b) + 12)
-#define ENTRIES_64(b)                                                                              \
-    ENTRIES_16(b), ENTRIES_16((b) + 16), ENTRIES_16((b) + 32), ENTRIES_16((b) + 48)
-static const uint64_t numbers_of[256] = {ENTRIES_64(0), ENTRIES_64(64), ENTRIES_64(128),
-                                         ENTRIES_64(192)};
-
 /* Each bit of four twice. */
 static const uint8_t twice[16] = {0x00, 0x03, 0x0c, 0x0f, 0x30, 0x33, 0x3c, 0x3f,
                                   0xc0, 0xc3, 0xcc, 0xcf, 0xf0, 0xf3, 0xfc, 0xff};
 
 INLINE_V3 __m128i table_v3(uint32_t bits)
 {
-    return _mm_loadl_epi64((const void *)&numbers_of[bits]);
+    return _mm_loadl_epi64((const void *)&keep_bits[bits]);
 }
 
 /* `bits`: which of the elements in a register are kept. */

@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Entry b: the numbers of the bits that are set in b, the lowest first, a byte for each. */
+extern const uint64_t keep_bits[256];
+
 /* How many of n bytes are not 0. */
 int64_t keep_count(const uint8_t *mask, int64_t n);
 

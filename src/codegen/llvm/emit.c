@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "codegen/llvm/keep.h"
 #include "codegen/llvm/memory.h"
 #include "gir/form.h"
 
@@ -386,6 +387,8 @@ static LLVMValue emit_length(const struct emitter *e, tssa_dtype dtype)
 static LLVMValue emit_position(const struct emitter *e, tssa_dtype dtype)
 {
     LLVMValue numbers[MOST_LANES], first = e->is_across ? e->element : e->index;
+    if (gir_keeps(e->kernel))
+        first = emit_binary(e, LLVM_ADD, first, emit_first_position(e));
     if (width_of(dtype) < 64)
         first = emit_cast(e, LLVM_TRUNC, first, emit_element(e, dtype));
     first = emit_splat(e, first, dtype);
@@ -409,6 +412,8 @@ void emit_step(struct emitter *e, uint32_t i)
     }
     if (code->op == GIR_STORE)
         emit_store(e, code);
+    else if (code->op == GIR_KEEP)
+        emit_keep(e, code, operands[0], operands[1]);
     else if (code->op == GIR_LOAD)
         value = emit_load(e, code);
     else if (code->op == GIR_LOOKUP)

@@ -43,6 +43,7 @@ struct emitter {
     LLVMValue row_masks[GIR_MAX_ARGS];
     LLVMValue length;   /* of a row */
     LLVMValue calls;    /* struct codegen_calls */
+    LLVMValue told;     /* of a kernel that keeps: what `scratch` is */
     LLVMValue rooms[3]; /* memory for a, b and out of a call; NULL where nothing is called */
     LLVMValue values[GIR_MAX_CODES];
 };

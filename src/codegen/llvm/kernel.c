@@ -92,8 +92,9 @@ static void find_rows(struct function_parts *p)
     const struct gir_kernel *kernel = p->f.e->kernel;
     for (uint32_t i = 0; i < kernel->n_codes; i++) {
         const struct gir_code *code = &gir_codes(kernel)[i];
-        bool same = code->op != GIR_STORE && ((code->op != GIR_LOAD && code->op != GIR_LOOKUP) ||
-                                              !gir_args(kernel)[gir_arg_of(code)].moves);
+        bool same = !gir_has_effect(code) && code->op != GIR_POSITION &&
+                    ((code->op != GIR_LOAD && code->op != GIR_LOOKUP) ||
+                     !gir_args(kernel)[gir_arg_of(code)].moves);
         for (uint32_t k = 0; k < gir_n_operands(code); k++)
             same &= p->in_rows[code->operands[k]];
         p->in_rows[i] = same;
@@ -237,6 +238,7 @@ static void make_function(struct function *f)
     for (unsigned i = 0; i < N_PARAMS; i++)
         f->params[i] = llvm->LLVMGetParam(f->function, i);
     e->calls = f->params[CALLS];
+    e->told = f->params[SCRATCH];
     const unsigned nounwind = llvm->LLVMGetEnumAttributeKindForName("nounwind", 8);
     llvm->LLVMAddAttributeAtIndex(f->function, LLVM_OF_FUNCTION,
                                   llvm->LLVMCreateEnumAttribute(e->context, nounwind, 0));

@@ -10,6 +10,7 @@
 #include "device/cpu/copies.h"
 #include "device/cpu/functions.h"
 #include "device/cpu/object.h"
+#include "kernels/cpu/lib/keep.h"
 
 /* A kernel that was compiled, or could not be. */
 struct entry {
@@ -44,13 +45,18 @@ static struct codegen_calls calls_of(enum codegen_level of)
     return (struct codegen_calls){.f32 = is_v4 ? cpu_functions_f32_v4 : cpu_functions_f32_v3,
                                   .f64 = is_v4 ? cpu_functions_f64_v4 : cpu_functions_f64_v3,
                                   .in = cpu_copies_in_v3,
-                                  .out = cpu_copies_out_v3};
+                                  .out = cpu_copies_out_v3,
+                                  .kept = keep_bits};
 }
 
-/* Why this machine has no code; NULL: it may have. */
-static const char *refuses(void)
+/* Why this machine has no code for it; NULL: it may have. */
+static const char *refuses(const struct gir_kernel *kernel)
 {
-    return isa_level() < ISA_V2 ? "kernels need SSE4.2 (x86-64-v2)" : NULL;
+    if (isa_level() < ISA_V2)
+        return "kernels need SSE4.2 (x86-64-v2)";
+    return isa_level() < ISA_V3 && gir_keeps(kernel)
+               ? "kernels that keep elements need AVX2 (x86-64-v3)"
+               : NULL;
 }
 
 /* ---- Entries --------------------------------------------------------------------------------- */
@@ -126,7 +132,7 @@ static bool is_asked_for(const struct batch *b, const struct gir_kernel *kernel)
 static tssa_status *look_up(struct batch *b, const struct gir_kernel *kernel)
 {
     const tssa_allocator *allocator = b->context->allocator;
-    const char *why = refuses();
+    const char *why = refuses(kernel);
     size_t size;
     if (find(compiled_of(b->context), kernel) || is_asked_for(b, kernel))
         return NULL;

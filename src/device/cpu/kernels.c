@@ -114,6 +114,8 @@ static const char *refuses(void *user, const struct ir_op *op)
     (void)user;
     if (!why && isa_level() < ISA_V3 && has_half(op))
         return "float16 needs AVX2 (x86-64-v3)";
+    if (!why && isa_level() < ISA_V3 && ir_fuse_keeps(op))
+        return "what a mask keeps needs AVX2 (x86-64-v3)";
     if (!why && is_arg(op) && !is_worth_walking(op))
         return "its rows do not fill the vectors that functions are computed in";
     if (!why && crosses_lines(op))
@@ -195,7 +197,8 @@ static const struct ir_fusion *lend_fusion(struct device_context *context)
 {
     static const struct ir_fusion fusion = {
         .classes = IR_FUSES_ELEMENTWISE | IR_FUSES_RULES | IR_FUSES_CONCATS | IR_FUSES_GATHERS |
-                   IR_FUSES_ROWS | IR_FUSES_COLUMNS | IR_FUSES_POSITIONS | IR_FUSES_LOOPS,
+                   IR_FUSES_ROWS | IR_FUSES_COLUMNS | IR_FUSES_POSITIONS | IR_FUSES_LOOPS |
+                   IR_FUSES_KEEPS,
         .machine = &cost_cpu,
         .most_operands = 32,
         .moves_inside = true,

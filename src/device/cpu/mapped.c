@@ -226,6 +226,15 @@ static int find_result_dims(const struct setup *s, int64_t *dims)
     return s->part->space.result_rank;
 }
 
+/* Room for all. The last axis is the space's. */
+static int find_kept_dims(const struct setup *s, const struct gir_map *map, int64_t *dims)
+{
+    for (int i = 0; i < map->rank; i++)
+        dims[i] = 1;
+    dims[map->rank - 1] = s->dims[0] < 0 ? 1 : s->dims[0];
+    return map->rank;
+}
+
 /* The first part makes them, for all. */
 static tssa_status *add_results(struct setup *s, bool made)
 {
@@ -241,7 +250,9 @@ static tssa_status *add_results(struct setup *s, bool made)
         } else {
             int64_t dims[TSSA_MAX_RANK];
             const bool stacked = s->part->space.column >= 0 && !arg->per_column;
-            const int rank = stacked ? find_stacked_dims(s, dims) : find_result_dims(s, dims);
+            const int rank = arg->is_kept ? find_kept_dims(s, &s->part->maps[k], dims)
+                             : stacked    ? find_stacked_dims(s, dims)
+                                          : find_result_dims(s, dims);
             TRY(kernel_output(s->args, index, arg->dtype, rank, dims, &tensor));
         }
         if (!tensor)
@@ -440,6 +451,74 @@ static void run_around(const struct setup *s, const struct walk *walk, int64_t c
     team_for(s->args->env->team, behind.end - behind.begin, WALK_GRAIN, run_stretch, &behind);
 }
 
+/* ---- Kernels that keep ----------------------------------------------------------------------- */
+
+/* Threads that share the elements: each keeps of a slice of them, where that begins in the
+ * results, and in the end they are joined. */
+#define MOST_SLICES 16
+
+struct keeping {
+    const struct walk *walk;
+    int64_t count, n;                            /* elements, slices */
+    int64_t told[MOST_SLICES][GIR_MAX_ARGS + 1]; /* as the code is told it */
+};
+
+static int64_t begin_of(const struct keeping *keeping, int64_t slice)
+{
+    return keeping->count / keeping->n * slice +
+           (slice < keeping->count % keeping->n ? slice : keeping->count % keeping->n);
+}
+
+static void keep_slices(void *context, int64_t begin, int64_t end)
+{
+    struct keeping *keeping = context;
+    const struct walk *walk = keeping->walk;
+    for (int64_t slice = begin; slice < end; slice++) {
+        const int64_t first = begin_of(keeping, slice), next = begin_of(keeping, slice + 1);
+        int64_t *told = keeping->told[slice];
+        char *at[GIR_MAX_ARGS];
+        for (uint32_t k = 0; k < walk->n_args; k++)
+            at[k] = walk->data[k] + first * walk->steps[0][k];
+        memset(told, 0, walk->n_args * sizeof *told);
+        told[walk->n_args] = first;
+        walk->code->run((void *const *)at, walk->given, 1, next - first, &walk->code->calls, told);
+    }
+}
+
+/* What slices have kept in an argument goes to its front; returns how much that is. */
+static int64_t join_slices(const struct keeping *keeping, uint32_t k)
+{
+    const int64_t size = keeping->walk->steps[0][k];
+    char *to = keeping->walk->data[k];
+    int64_t all = keeping->told[0][k];
+    for (int64_t slice = 1; slice < keeping->n; slice++) {
+        const int64_t kept = keeping->told[slice][k];
+        memmove(to + all * size, to + begin_of(keeping, slice) * size, (size_t)(kept * size));
+        all += kept;
+    }
+    return all;
+}
+
+/* Only now it is known how many elements results have. */
+static void run_keeping(const struct setup *s, const struct walk *walk, int64_t count)
+{
+    const struct team *team = s->args->env->team;
+    const int64_t most = !team                         ? 1
+                         : team->threads < MOST_SLICES ? team->threads
+                                                       : MOST_SLICES,
+                  slices = count / WALK_GRAIN;
+    struct keeping keeping; /* large, and filled as far as there are slices */
+    keeping.walk = walk;
+    keeping.count = count;
+    keeping.n = slices < 1 ? 1 : slices < most ? slices : most;
+    team_for(team, keeping.n, 1, keep_slices, &keeping);
+    for (uint32_t k = 0; k < walk->n_args; k++) {
+        const struct gir_map *map = &s->part->maps[k];
+        if (gir_args(s->part->kernel)[k].is_kept)
+            s->args->outputs[map->index]->tensor.dims[map->rank - 1] = join_slices(&keeping, k);
+    }
+}
+
 static tssa_status *run_part(struct setup *s, const struct device_fused *fused, bool made)
 {
     struct walk walk;
@@ -448,7 +527,9 @@ static tssa_status *run_part(struct setup *s, const struct device_fused *fused, 
     TRY(find_walk(s, made, &walk, &count));
     if (!made && fused->n_parts > 1)
         covered = find_covered(s, fused, count);
-    if (s->part->space.column < 0)
+    if (count && gir_keeps(s->part->kernel))
+        run_keeping(s, &walk, count);
+    else if (s->part->space.column < 0)
         run_around(s, &walk, count, &covered);
     else if (count)
         team_for(s->args->env->team, count, WALK_GRAIN / (walk.reduced + 1) + 1, walk_run_columns,
@@ -497,7 +578,7 @@ static bool asks_known(const struct rule *rule, const bool *known)
 /* Not what looks at numbers first, or needs positions. */
 static bool is_plain(const struct device_part *part, const bool *known)
 {
-    if (part->space.trips && !known[part->space.trips - 1])
+    if ((part->space.trips && !known[part->space.trips - 1]) || gir_keeps(part->kernel))
         return false;
     for (uint32_t k = 0; k < part->kernel->n_args; k++)
         if (gir_args(part->kernel)[k].is_looked_up || part->maps[k].index == GIR_POSITIONS ||

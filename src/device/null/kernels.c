@@ -171,7 +171,7 @@ static const char *refuses_whole(void *user, const struct ir_op *fuse)
 
 static const struct ir_fusion *lend(struct device_context *context)
 {
-    static const struct ir_fusion fusion = {.classes = IR_FUSES_ALL,
+    static const struct ir_fusion fusion = {.classes = IR_FUSES_GRIDS,
                                             .machine = &cost_gpu,
                                             .most_operands = 64,
                                             .moves_inside = true,

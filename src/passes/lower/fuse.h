@@ -12,6 +12,8 @@
  *     computed there, or is that of the rows which the other one has (ir/row.h): all that needs a
  *     row needs the same one then, or that of columns (ir_column_axis), of which a kernel has no
  *     other results than what they come to;
+ *   - nothing in it reads what is kept by a mask (ir_fuse_keeps), which is of another size, and
+ *     where anything is kept there are neither rows nor columns;
  *   - it is not slower by the model of ir/cost.h.
  *
  * What an access, a Concat or a gather reads, what an assign writes into the region, indices, and
@@ -65,6 +67,7 @@ struct fuse_open {
     /* 1 + 2 * the axis that is reduced where that is not the innermost one, + 1 if it stays; 0:
      * none is */
     int column;
+    bool keeps;                   /* some of its results are elements that a mask tells */
     struct cost_work work, apart; /* in one kernel, and as it is without */
     uint32_t n_operands;
     const struct ir_value *operands[FUSE_OPERANDS]; /* that it needs from outside, by id */

@@ -27,7 +27,7 @@ static bool may_join(const struct fuse_plan *plan, const struct ir_op *op)
 
 static bool is_read(const struct fuse_plan *plan, const struct ir_op *op)
 {
-    return ir_op_is(op, IR_OP_access) && may_join(plan, op);
+    return ir_op_is(op, IR_OP_access) && !ir_fuse_keeps(op) && may_join(plan, op);
 }
 
 /* Is all that the op reads made outside of kernels, by itself or by reads of such? Chains of reads

@@ -23,8 +23,17 @@ uint32_t fuse_maker_part(struct fuse_plan *plan, const struct ir_op *op, uint32_
     return fuse_is_open(plan, part) ? fuse_root(plan, part) : FUSE_NO_PART;
 }
 
+/* Is the operand what was kept of something larger? */
+static bool is_kept(const struct ir_op *op, uint32_t operand)
+{
+    const struct ir_op *maker = fuse_maker(ir_operand(op, operand), op->parent);
+    return maker && ir_fuse_keeps(maker);
+}
+
 bool fuse_moves(struct fuse_plan *plan, const struct ir_op *op, uint32_t operand)
 {
+    if (is_kept(op, operand))
+        return true;
     if (operand == 1 && fuse_updates(plan, op))
         return false;
     if (!ir_fuse_moves(op, operand) || operand > 0)
@@ -40,7 +49,7 @@ bool fuse_moves_inside(struct fuse_plan *plan, const struct ir_op *op, uint32_t 
     const uint32_t part = fuse_maker_part(plan, op, operand);
     return plan->fusion->moves_inside && ir_fuse_moves_elements(op, operand) &&
            part != FUSE_NO_PART && !fuse_open_part(plan, part)->row &&
-           !fuse_open_part(plan, part)->column;
+           !fuse_open_part(plan, part)->column && !fuse_open_part(plan, part)->keeps;
 }
 
 /* ---- Operands -------------------------------------------------------------------------------- */
@@ -175,6 +184,10 @@ static const char *try_join(struct fuse_plan *plan, const struct ir_op *op, uint
         if (ir_operand(op, i))
             find_edge(plan, op, i, other, &edges);
     const enum fuse_fit fit = fuse_fit(plan->fusion, a, b);
+    if ((a->keeps || b->keeps) && (a->row || b->row || a->column || b->column))
+        return "elements are kept of what is no row or column";
+    if (b->keeps && fit != FUSE_SAME)
+        return "what is kept is not of all of its elements";
     if (fit == FUSE_APART)
         return a->row && b->row ? "the rows are not the same" : "the shapes are not the same";
     if (fit == FUSE_INTO && b->uses > edges.uses)
@@ -183,6 +196,7 @@ static const char *try_join(struct fuse_plan *plan, const struct ir_op *op, uint
     if (b->column && !a->column && plan->parts.data[other].n_ops <= 1)
         return "what it reduces is not computed with it";
     *joined = *a;
+    joined->keeps |= b->keeps;
     if (!fuse_join_operands(plan, own, other, joined))
         return "the kernel would have too many operands";
     if (b->row) {

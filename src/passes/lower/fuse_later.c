@@ -67,8 +67,8 @@ static struct moved moved_between(struct fuse_plan *plan, uint32_t own, uint32_t
 static bool can_move(struct fuse_plan *plan, uint32_t own, uint32_t other, struct fuse_open *joined)
 {
     const struct fuse_open *a = fuse_open_part(plan, own), *b = fuse_open_part(plan, other);
-    if (own == other || b->row || b->column || fuse_leads_around(plan, own, other, true) ||
-        fuse_leads_around(plan, other, own, true))
+    if (own == other || b->row || b->column || b->keeps ||
+        fuse_leads_around(plan, own, other, true) || fuse_leads_around(plan, other, own, true))
         return false;
     const struct moved moved = moved_between(plan, own, other);
     const bool alone = moved.uses == b->uses;
@@ -142,6 +142,7 @@ static bool stand_beside(struct fuse_plan *plan, uint32_t number_a, uint32_t num
         fuse_has(plan, &b->before, number_a))
         return false;
     *joined = *a;
+    joined->keeps |= b->keeps;
     if (!fuse_join_operands(plan, number_a, number_b, joined))
         return false;
     joined->work.bytes += b->work.bytes;

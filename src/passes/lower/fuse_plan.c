@@ -88,6 +88,7 @@ static tssa_status *add_part(struct fuse_plan *plan, const struct ir_op *op)
                                .like = fuse_space(plan, op),
                                .row = ir_row_axes(op),
                                .column = fuse_column(op),
+                               .keeps = ir_fuse_keeps(op),
                                .work = fuse_updates(plan, op) ? cost_step(op, true, &plan->sizes)
                                                               : cost_kernel(op, &plan->sizes),
                                .apart = cost_step(op, writes_in_place(plan, op), &plan->sizes),

@@ -168,6 +168,8 @@ static bool gathers(const struct rule *rule)
 
 static uint32_t class_of(const struct ir_op *op)
 {
+    if (ir_fuse_keeps(op))
+        return IR_FUSES_KEEPS;
     if (ir_op_is(op, IR_OP_access) && gathers(rule_of(op)))
         return IR_FUSES_GATHERS;
     if (ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_assign))
@@ -210,7 +212,7 @@ const struct ir_type *fuse_space(const struct fuse_plan *plan, const struct ir_o
 {
     if (fuse_updates(plan, op))
         return ir_operand(op, 1)->type;
-    return has_rows(op) ? ir_operand(op, 0)->type : op->results[0].type;
+    return has_rows(op) || ir_fuse_keeps(op) ? ir_operand(op, 0)->type : op->results[0].type;
 }
 
 bool fuse_is_inner(const struct ir_op *op, uint32_t operand)
@@ -316,7 +318,7 @@ const char *fuse_refusal(const struct fuse_plan *plan, const struct ir_op *op)
         return "it has too many operands";
     if (is_told(result))
         return "it computes what is told before a launch: a shape, an index, a condition";
-    for (uint32_t i = 0; rule && i < rule->n_steps; i++)
+    for (uint32_t i = 0; rule && !ir_fuse_keeps(op) && i < rule->n_steps; i++)
         if (rule->steps[i].kind == RULE_MASK)
             return "how much it moves depends on data";
     const char *why = has_rows(op) ? is_of_known_shape(ir_operand(op, 0))
