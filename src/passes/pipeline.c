@@ -46,7 +46,7 @@ static const struct stage level_1[] = {STAGE(1, CONVERT), STAGE(1, SIMPLIFY)};
     "infer", "identity", "algebra", "fold_shapes", "fold_constants", "common_subexpressions",      \
         "known_branches", "select_branches", "induction", "loop_conditions", "carried_values",     \
         "hoist", "sequences", "unroll", "narrow_selection", "known_order", "compose_selections",   \
-        "masked_elements", "push_selections", "dead_code"
+        "masked_elements", "push_slices", "push_selections", "dead_code"
 
 /*
  * What raises ops to what a loop does: regions that it reads and writes, rows that it stacks, maps.
