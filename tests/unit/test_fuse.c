@@ -423,6 +423,45 @@ static void what_is_carried_is_written_with_rows(void **state)
     assert_int_equal(count_kernels_by(&fusion, read_behind), 2);
 }
 
+/* What is stacked row by row is written by the kernel that computes the rows, of a number of
+ * iterations that is known and more than a few, if anybody wants it. */
+static void what_is_stacked_is_written_with_rows(void **state)
+{
+    (void)state;
+#define STACKED(trips, row, results)                                                               \
+    "graph @g opset(\"\": 18) (%x: f32[50, 8], %h: f32[8]) -> (" results ") {\n"                   \
+    " %n = Constant() {value = i64[] " trips "}\n"                                                 \
+    " %z, %y = Loop@16(%n, _, %h) { body(%i: i64[], %c: bool[], %t: f32[8]) {\n"                   \
+    "  %a = access(%x, %i) {rule = [select(0, $0)]}\n  %u = Add(%a, %t)\n  %v = Tanh(%u)\n" row    \
+    "  return(%c, %v, %r) } }\n return(" results ")\n}\n"
+    static const struct {
+        const char *text;
+        bool is_written;
+    } loops[] = {{STACKED("50", "  %r = Neg(%v)\n", "%z, %y"), true},
+                 {STACKED("50", "  %r = Identity(%v)\n", "%z, %y"), false},
+                 {STACKED("3", "  %r = Neg(%v)\n", "%z, %y"), false},
+                 {STACKED("50", "  %r = Neg(%v)\n", "%z"), false}};
+    static const char *const names[] = {"infer", "write_stacks", "infer", "fuse"};
+    struct ir_fusion fusion = {.classes = IR_FUSES_ALL & ~IR_FUSES_LOOPS,
+                               .machine = &cost_gpu,
+                               .most_operands = 8,
+                               .updates = true};
+    for (size_t i = 0; i < sizeof loops / sizeof *loops; i++) {
+        struct ir_graph *graph = parse(loops[i].text);
+        const struct pipeline pipeline = {.fusion = &fusion};
+        no_error(pipeline_run_passes(graph, names, 4, &pipeline));
+        no_error(ir_verify(graph));
+        const struct ir_op *loop = graph->body->first;
+        while (!ir_op_is(loop, IR_OP_Loop))
+            loop = loop->next;
+        assert_int_equal(loop->n_operands, loops[i].is_written ? 4 : 3);
+        assert_int_equal(loop->n_results, 2);
+        assert_int_equal(count_kernels_in(graph->body), 1);
+        assert_int_equal(count_taken_in(graph->body), loops[i].is_written ? 5 : 4 - (i == 1));
+        ir_graph_free(graph);
+    }
+}
+
 /* An operand of several ops is one of the kernel. */
 static void operands_are_counted_once(void **state)
 {
@@ -549,6 +588,7 @@ int main(void)
         cmocka_unit_test(parts_of_rows_join_rows),
         cmocka_unit_test(what_others_need_moves_inside_too),
         cmocka_unit_test(what_is_carried_is_written_with_rows),
+        cmocka_unit_test(what_is_stacked_is_written_with_rows),
         cmocka_unit_test(operands_are_counted_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

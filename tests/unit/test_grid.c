@@ -26,6 +26,9 @@
 #include "common/random_programs.h"
 #include "common/shim_cuda.h"
 #include "common/shim_device.h"
+#include "ir/parser.h"
+#include "ir/printer.h"
+#include "passes/pipeline.h"
 
 /* ---- Models ---------------------------------------------------------------------------------- */
 
@@ -119,6 +122,46 @@ static void check_gathers(void)
     for (size_t i = 0; i < sizeof gathers / sizeof *gathers; i++)
         for (uint64_t seed = 0; seed < 8; seed++)
             kernel_check_text(KERNEL_FUSE, gathers[i], seed, grid_context());
+}
+
+/* ---- Stacks ---------------------------------------------------------------------------------- */
+
+/* Rows of a loop that holds a product, and so is no kernel: once they are written where they belong
+ * (write_stacks), the kernel that computes them does that. */
+static const char stacks[] =
+    "graph @g opset(\"\": 21) ir_version(10) (%x: f32[5, 6], %h: f32[6], %w: f32[6, 6]) -> "
+    "(%z, %s, %t) {\n"
+    "%n = Constant() {value = i64[] 5}\n"
+    "%z, %s, %t = Loop(%n, _, %h) { body(%i: i64[], %go: bool[], %c: f32[6]) {\n"
+    "%r = access(%x, %i) {rule = [select(0, $0)]} %p = MatMul(%c, %w) %u = Add(%p, %r)\n"
+    "%v = Tanh(%u) %e = Exp(%v) return(%go, %v, %v, %e) } }\nreturn(%z, %s, %t)\n}\n";
+
+/* As a session of the device makes it; to be freed. */
+static char *write_stacks(void)
+{
+    static const char *const names[] = {"infer", "write_stacks", "infer", "fuse"};
+    const struct pipeline pipeline = {.fusion = grid_device()->fusion(grid_context())};
+    struct ir_graph *graph;
+    struct text text;
+    text_init(&text, &allocator_default);
+    no_error(ir_parse(&allocator_default, stacks, strlen(stacks), &graph));
+    no_error(pipeline_run_passes(graph, names, sizeof names / sizeof *names, &pipeline));
+    ir_print_graph(graph, true, &text);
+    char *made = strdup(text_string(&text));
+    assert_non_null(made);
+    ir_graph_free(graph);
+    text_free(&text);
+    return made;
+}
+
+static void check_stacks(void)
+{
+    char *text = write_stacks();
+    const uint32_t before = grid_counts.updated;
+    assert_non_null(strstr(text, "ConstantOfShape"));
+    kernel_check_text(KERNEL_FUSE, text, 1, grid_context());
+    assert_true(grid_counts.updated > before);
+    free(text);
 }
 
 /* ---- Loops that are no kernels of the CPU ---------------------------------------------------- */
@@ -249,6 +292,7 @@ static void find_grids(void **state)
     assert_int_equal(grid_counts.refused, 0); /* of these all are grids */
     check_fused();
     check_gathers();
+    check_stacks();
     check_imperative();
     grid_tells = false;
     shim_compile();
@@ -264,6 +308,7 @@ static void random_grids(void **state)
         check_fused();
         check_gathers();
         check_loops();
+        check_stacks();
         check_imperative();
     }
 }
