@@ -204,7 +204,7 @@ void gir_extent_of_kernel(const struct ir_op *fuse, const struct gir_kernel *ker
     }
     const int row = space->rank - space->row;
     if (space->row) {
-        double rows, outer;
+        double rows = 1, outer = 1;
         extent->length = 1;
         for (int axis = row; axis < space->rank; axis++)
             extent->length *= dim_at(&s, axis);
