@@ -61,9 +61,18 @@
  * last one is a value of the column again. Results may then move from row to row as well. Of
  * `for x in xs: h = h * a + x`, which keeps every h:
  *
- *     columns, args 0: f32 moves per column, 1: f32 moves per column, 2: f32 moves, 3: f32 result
- * per column, 4: f32 result %0 = load 0 : f32 %1 = state %0 : f32 %2 = load 1 : f32 %3 = MUL %1 %2
- * : f32 %4 = load 2 : f32 %5 = ADD %3 %4 : f32 next %1 %5 %7 = last %1 : f32 store 3 %7 store 4 %5
+ *     columns, args 0: f32 moves per column, 1: f32 moves per column,
+ *                   2: f32 moves, 3: f32 result per column, 4: f32 result
+ *     %0 = load 0 : f32
+ *     %1 = state %0 : f32
+ *     %2 = load 1 : f32
+ *     %3 = MUL %1 %2 : f32
+ *     %4 = load 2 : f32
+ *     %5 = ADD %3 %4 : f32
+ *     next %1 %5
+ *     %7 = last %1 : f32
+ *     store 3 %7
+ *     store 4 %5
  *
  * Of records of 4, column 1 is read, and a result is strided:
  *

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers of a grid's kernel, and what is known of them when it is made; see grid_maker.h. */
+#include <string.h>
+
 #include "gir/grid_maker.h"
 
 uint32_t grid_refuse(struct grid_maker *m, const char *why)
@@ -258,4 +260,12 @@ void grid_unflatten(struct grid_maker *m, uint32_t number, int rank, const struc
         if (!leads)
             number = grid_div(m, number, size);
     }
+}
+
+void grid_insert(struct grid_place *place, int64_t axis, uint32_t at)
+{
+    memmove(&place->at[axis + 1], &place->at[axis],
+            (size_t)(place->rank - axis) * sizeof *place->at);
+    place->at[axis] = at;
+    place->rank++;
 }

@@ -237,14 +237,6 @@ void grid_end_loop(struct grid_maker *m)
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-static void insert(struct grid_place *place, int64_t axis, uint32_t at)
-{
-    memmove(&place->at[axis + 1], &place->at[axis],
-            (size_t)(place->rank - axis) * sizeof *place->at);
-    place->at[axis] = at;
-    place->rank++;
-}
-
 /* Where an iteration's element lies among those of all, which have one more axis; false: there is
  * no such axis. */
 static bool among_all(struct grid_maker *m, const char *axes, const char *directions,
@@ -256,7 +248,7 @@ static bool among_all(struct grid_maker *m, const char *axes, const char *direct
         return false;
     const uint32_t last =
         reversed ? grid_add(m, grid_dim(m, m->trips), grid_constant(m, -1)) : GIR_NONE;
-    insert(place, axis, reversed ? grid_sub(m, last, m->row) : m->row);
+    grid_insert(place, axis, reversed ? grid_sub(m, last, m->row) : m->row);
     return true;
 }
 

@@ -93,6 +93,9 @@ uint32_t grid_flatten(struct grid_maker *m, const struct grid_place *place,
 void grid_unflatten(struct grid_maker *m, uint32_t number, int rank, const struct dim *const *dims,
                     struct grid_place *place);
 
+/* One more axis of the place. */
+void grid_insert(struct grid_place *place, int64_t axis, uint32_t at);
+
 /* ---- grid_told.c ----------------------------------------------------------------------------- */
 
 /* The size as who makes a call can tell it; NULL: nobody can, or memory ran out. */

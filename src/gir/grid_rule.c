@@ -40,14 +40,6 @@ static uint32_t param_of(struct grid_maker *m, const struct step *s, uint32_t pa
     return gir_make_as(&m->maker, grid_evaluate(m, value, &place), TSSA_INT64);
 }
 
-static void insert(struct grid_place *place, int64_t axis, uint32_t at)
-{
-    memmove(&place->at[axis + 1], &place->at[axis],
-            (size_t)(place->rank - axis) * sizeof *place->at);
-    place->at[axis] = at;
-    place->rank++;
-}
-
 static void erase(struct grid_place *place, int64_t axis)
 {
     place->rank--;
@@ -100,7 +92,7 @@ static void select_back(struct grid_maker *m, const struct step *s, struct grid_
     const uint32_t size = grid_dim(m, s->before.dims[number_of(s, 0)]);
     const uint32_t at = grid_from_end(m, param_of(m, s, 1), size);
     grid_check(m, at, size);
-    insert(place, number_of(s, 0), at);
+    grid_insert(place, number_of(s, 0), at);
 }
 
 static void slice_back(struct grid_maker *m, const struct step *s, struct grid_place *place)
@@ -128,7 +120,7 @@ static void reshape_back(struct grid_maker *m, const struct step *s, struct grid
 static void squeeze_back(struct grid_maker *m, const struct step *s, struct grid_place *place)
 {
     for (uint32_t i = 0; i < s->rule->n_params; i++)
-        insert(place, number_of(s, i), grid_constant(m, 0));
+        grid_insert(place, number_of(s, i), grid_constant(m, 0));
 }
 
 static void unsqueeze_back(struct grid_maker *m, const struct step *s, struct grid_place *place)
@@ -156,8 +148,8 @@ static void diagonal_back(struct grid_maker *m, const struct step *s, struct gri
     const uint32_t at = place->at[--place->rank];
     const uint32_t ats[2] = {grid_add(m, at, grid_constant(m, offset < 0 ? -offset : 0)),
                              grid_add(m, at, grid_constant(m, offset > 0 ? offset : 0))};
-    insert(place, first < second ? first : second, ats[first < second ? 0 : 1]);
-    insert(place, first < second ? second : first, ats[first < second ? 1 : 0]);
+    grid_insert(place, first < second ? first : second, ats[first < second ? 0 : 1]);
+    grid_insert(place, first < second ? second : first, ats[first < second ? 1 : 0]);
 }
 
 static void gather_back(struct grid_maker *m, const struct step *s, struct grid_place *place)
@@ -177,7 +169,7 @@ static void gather_back(struct grid_maker *m, const struct step *s, struct grid_
     const uint32_t number = gir_make_as(&m->maker, grid_evaluate(m, indices, &at), TSSA_INT64);
     const uint32_t row = grid_from_end(m, number, size);
     grid_check(m, row, size);
-    insert(place, axis, row);
+    grid_insert(place, axis, row);
 }
 
 typedef void (*back_fn)(struct grid_maker *m, const struct step *s, struct grid_place *place);

@@ -172,3 +172,15 @@ void ir_release_blocks(struct ir_op *op)
             ir_release_blocks(inner);
         }
 }
+
+void ir_forget_declared(struct ir_op *op)
+{
+    for (uint32_t i = 0; i < op->n_results; i++)
+        op->results[i].declared = NULL;
+    for (uint32_t i = 0; i < op->n_blocks; i++) {
+        for (uint32_t k = 0; k < op->blocks[i]->n_params; k++)
+            op->blocks[i]->params[k]->declared = NULL;
+        for (struct ir_op *inner = op->blocks[i]->first; inner; inner = inner->next)
+            ir_forget_declared(inner);
+    }
+}

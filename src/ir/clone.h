@@ -41,6 +41,9 @@ struct ir_value *ir_cloner_get(const struct ir_cloner *cloner, const struct ir_v
 /* A copy with everything in it, in no block yet and without types; its results are mapped. NULL
  * when memory runs out. */
 struct ir_op *ir_clone_op(struct ir_cloner *cloner, const struct ir_op *op);
+/* Forgets what the model declares of values that the op and its blocks make: of a copy in another
+ * graph, since types are their graph's. */
+void ir_forget_declared(struct ir_op *op);
 /*
  * Copies the ops of a block, but for its return, before `before`, and infers their types.
  * Parameters are mapped by the caller, results here. An op that no run can execute keeps unknown

@@ -64,8 +64,8 @@ enum ir_fuses {
     IR_FUSES_POSITIONS = 64,
     IR_FUSES_LOOPS = 128,
     IR_FUSES_KEEPS = 256,
-    IR_FUSES_GRIDS = 255,
-    IR_FUSES_ALL = 511
+    IR_FUSES_ALL = 511,
+    IR_FUSES_GRIDS = IR_FUSES_ALL & ~IR_FUSES_KEEPS
 };
 
 /* What kernels are made of, as who makes them lends it to the pass `fuse`. */

@@ -14,19 +14,6 @@
 #include "ir/clone.h"
 #include "ir/infer.h"
 
-/* Types are their graph's. */
-static void forget_declared(struct ir_op *op)
-{
-    for (uint32_t i = 0; i < op->n_results; i++)
-        op->results[i].declared = NULL;
-    for (uint32_t i = 0; i < op->n_blocks; i++) {
-        for (uint32_t k = 0; k < op->blocks[i]->n_params; k++)
-            op->blocks[i]->params[k]->declared = NULL;
-        for (struct ir_op *inner = op->blocks[i]->first; inner; inner = inner->next)
-            forget_declared(inner);
-    }
-}
-
 static void add_param(struct ir_cloner *cloner, const struct ir_value *operand,
                       const struct tensor *tensor)
 {
@@ -50,7 +37,7 @@ static struct ir_graph *graph_of(const struct kernel_args *args)
     struct ir_op *copy = ir_clone_op(&cloner, args->op);
     assert_non_null(copy);
     ir_cloner_free(&cloner);
-    forget_declared(copy);
+    ir_forget_declared(copy);
     ir_op_append(graph->body, copy);
     for (uint32_t i = 0; i < args->n_outputs; i++)
         n += args->outputs[i] != NULL;

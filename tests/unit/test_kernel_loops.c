@@ -75,41 +75,47 @@ static void texts(void **state)
     LOOPED_GRAPH("%n: i64[], %h: f32[N], %x: f32[T, N], %b: bool[]", "%n, %h, %x, %b",             \
                  "%m: i64[], %p: f32[N], %q: f32[T, N], %t: bool[]", loop, inner, "%l", "%y")
 
+/* Loops that neither kernels of columns nor grids are made of. */
+#define ENTERED                                                                                    \
+    ONE_LOOP("%l = Loop(%m, %t, %p) { " BODY,                                                      \
+             "%u = fuse(%c) { body(%v: f32[N]) { %e = Exp(%v) %f = Neg(%e) return(%f) } }\n"       \
+             "return(%go, %u)")
+#define REDUCES                                                                                    \
+    ONE_LOOP("%l = Loop(%m, _, %p) { " BODY,                                                       \
+             "%u = fuse(%c) { body(%v: f32[N]) { %k = Constant() {value = i64[1] [0]} "            \
+             "%e = ReduceMax(%v, %k) %f = Mul(%v, %e) return(%f) } }\nreturn(%go, %u)")
+#define REVERSES                                                                                   \
+    ONE_LOOP("%l = Loop(%m, _, %p) { " BODY,                                                       \
+             "%u = fuse(%c) { body(%v: f32[N]) { "                                                 \
+             "%e = access(%v) {rule = [slice(0, -1, -9223372036854775807, -1)]} %f = Neg(%e) "     \
+             "%g = Add(%f, %v) return(%g) } }\nreturn(%go, %u)")
+#define BY_NUMBER                                                                                  \
+    ONE_LOOP("%l = Loop(%m, _, %p) { " BODY,                                                       \
+             "%u = fuse(%c, %i) { body(%v: f32[N], %k: i64[]) { "                                  \
+             "%e = access(%v, %k) {rule = [select(0, $0)]} %f = Add(%v, %e) return(%f) } }\n"      \
+             "return(%go, %u)")
+
 static void refusals(void **state)
 {
     static const struct {
         const char *text, *why;
     } loops[] = {
         /* Conditions, before and in it. */
-        {ONE_LOOP("%l = Loop(%m, %t, %p) { " BODY,
-                  "%u = fuse(%c) { body(%v: f32[N]) { %e = Exp(%v) %f = Neg(%e) return(%f) } }\n"
-                  "return(%go, %u)"),
-         "a condition ends the loop"},
+        {ENTERED, "a condition ends the loop"},
         {ONE_LOOP("%l = Loop(_, _, %p) { " BODY,
                   "%u = fuse(%c) { body(%v: f32[N]) { %e = Exp(%v) %f = Neg(%e) return(%f) } }\n"
                   "return(%t, %u)"),
          "a condition ends the loop"},
         /* Elements that depend on others. */
-        {ONE_LOOP("%l = Loop(%m, _, %p) { " BODY,
-                  "%u = fuse(%c) { body(%v: f32[N]) { %k = Constant() {value = i64[1] [0]} "
-                  "%e = ReduceMax(%v, %k) %f = Mul(%v, %e) return(%f) } }\nreturn(%go, %u)"),
-         "an iteration does not only compute elements"},
-        {ONE_LOOP("%l = Loop(%m, _, %p) { " BODY,
-                  "%u = fuse(%c) { body(%v: f32[N]) { "
-                  "%e = access(%v) {rule = [slice(0, -1, -9223372036854775807, -1)]} %f = Neg(%e) "
-                  "%g = Add(%f, %v) return(%g) } }\nreturn(%go, %u)"),
-         "it reads other elements of what it carries"},
+        {REDUCES, "an iteration does not only compute elements"},
+        {REVERSES, "it reads other elements of what it carries"},
         /* By a number that is not the iteration's, and of what it carries. */
         {ONE_LOOP("%l = Loop(%m, _, %p) { " BODY,
                   "%u = fuse(%c, %q, %m) { body(%v: f32[N], %w: f32[T, N], %k: i64[]) { "
                   "%e = access(%w, %k) {rule = [select(0, $0)]} %f = Add(%v, %e) return(%f) } }\n"
                   "return(%go, %u)"),
          "what it moves does not lie in steps"},
-        {ONE_LOOP("%l = Loop(%m, _, %p) { " BODY,
-                  "%u = fuse(%c, %i) { body(%v: f32[N], %k: i64[]) { "
-                  "%e = access(%v, %k) {rule = [select(0, $0)]} %f = Add(%v, %e) return(%f) } }\n"
-                  "return(%go, %u)"),
-         "it reads by number what the loop makes"},
+        {BY_NUMBER, "it reads by number what the loop makes"},
         /* What it carries is absent at first. */
         {ONE_LOOP("%l = Loop(%m, _, _) { " BODY,
                   "%u = fuse(%c) { body(%v: f32[N]) { %e = Exp(%v) return(%e) } }\n"
@@ -138,30 +144,16 @@ static void refusals_of_grids(void **state)
     static const struct {
         const char *text, *why;
     } loops[] = {
-        {ONE_LOOP("%l = Loop(%m, %t, %p) { " BODY,
-                  "%u = fuse(%c) { body(%v: f32[N]) { %e = Exp(%v) %f = Neg(%e) return(%f) } }\n"
-                  "return(%go, %u)"),
-         "a condition ends the loop"},
+        {ENTERED, "a condition ends the loop"},
         {ONE_LOOP("%l = Loop(_, _, %p) { " BODY,
                   "%u = fuse(%c) { body(%v: f32[N]) { %e = Exp(%v) %f = Neg(%e) return(%f) } }\n"
                   "return(%go, %u)"),
          "a condition ends the loop"},
-        {ONE_LOOP("%l = Loop(%m, _, %p) { " BODY,
-                  "%u = fuse(%c) { body(%v: f32[N]) { %k = Constant() {value = i64[1] [0]} "
-                  "%e = ReduceMax(%v, %k) %f = Mul(%v, %e) return(%f) } }\nreturn(%go, %u)"),
-         "an iteration does not only compute elements"},
+        {REDUCES, "an iteration does not only compute elements"},
         /* From the end on, and of those from the end again, and so on. */
-        {ONE_LOOP("%l = Loop(%m, _, %p) { " BODY,
-                  "%u = fuse(%c) { body(%v: f32[N]) { "
-                  "%e = access(%v) {rule = [slice(0, -1, -9223372036854775807, -1)]} %f = Neg(%e) "
-                  "%g = Add(%f, %v) return(%g) } }\nreturn(%go, %u)"),
-         "it reads other elements of what it carries"},
+        {REVERSES, "it reads other elements of what it carries"},
         /* Another one in each iteration. */
-        {ONE_LOOP("%l = Loop(%m, _, %p) { " BODY,
-                  "%u = fuse(%c, %i) { body(%v: f32[N], %k: i64[]) { "
-                  "%e = access(%v, %k) {rule = [select(0, $0)]} %f = Add(%v, %e) return(%f) } }\n"
-                  "return(%go, %u)"),
-         "it reads other elements of what it carries"},
+        {BY_NUMBER, "it reads other elements of what it carries"},
         {ONE_LOOP("%l = Loop(%m, _, %p) { " BODY,
                   "%u = fuse(%c, %i) { body(%v: f32[N], %k: i64[]) { "
                   "%e = Constant() {value = f32[] 1} "

@@ -47,19 +47,6 @@ static tssa_status *stand_in(struct ir_graph *graph, const struct kernel_args *a
     return NULL;
 }
 
-/* Types are their graph's. */
-static void forget_declared(struct ir_op *op)
-{
-    for (uint32_t i = 0; i < op->n_results; i++)
-        op->results[i].declared = NULL;
-    for (uint32_t i = 0; i < op->n_blocks; i++) {
-        for (uint32_t k = 0; k < op->blocks[i]->n_params; k++)
-            op->blocks[i]->params[k]->declared = NULL;
-        for (struct ir_op *inner = op->blocks[i]->first; inner; inner = inner->next)
-            forget_declared(inner);
-    }
-}
-
 static tssa_status *infer_copy(const struct kernel_args *args, struct ir_cloner *cloner,
                                struct ir_op **copy)
 {
@@ -74,7 +61,7 @@ static tssa_status *infer_copy(const struct kernel_args *args, struct ir_cloner 
     }
     *copy = ir_clone_op(cloner, args->op);
     TRY_ALLOC(*copy);
-    forget_declared(*copy);
+    ir_forget_declared(*copy);
     ir_op_append(graph->body, *copy);
     return ir_infer_op_lenient(*copy);
 }

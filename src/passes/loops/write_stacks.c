@@ -10,8 +10,8 @@
  *
  * A stack is copied row by row, on a device one more thing to be launched in each iteration; the
  * kernel that computes the row may as well store it where it belongs. The other way round from
- * scan_outputs. Only of a known number of iterations, more than few, of rows of known dims that
- * element-wise ops compute.
+ * scan_outputs. Only of a known number of iterations, more than few, of float32 rows of known dims
+ * that element-wise ops compute.
  *
  *   needs   types, a table of what kernels take, else nothing is done
  *   keeps   types

@@ -49,7 +49,7 @@ static bool is_worth_copies(const struct fuse_plan *plan, const struct ir_op *op
 {
     if (!is_read(plan, op))
         return false;
-    const bool view = cost_step(op, false, &plan->sizes).calls == 0;
+    const bool view = fuse_is_view(plan, op);
     uint32_t n = 0;
     for (const struct ir_use *use = op->results[0].uses; use; use = use->next, n++)
         if (n == MOST_COPIES ||
