@@ -84,21 +84,23 @@ static tssa_status *refuse_maps(struct ir_block *block, const struct pass_contex
     return NULL;
 }
 
-/* What is tried one after the other. */
+#define GATHERS (IR_FUSES_GATHERS | IR_FUSES_INDICES)
+
+/* What is tried one after the other. Indices that are computed for a gather are no kernel of their
+ * own first. */
 static const struct {
     uint32_t without; /* of enum ir_fuses */
     bool moves_inside, planes;
     bool always; /* also where there was a kernel of each fuse op before */
-} tries[] = {
-    {IR_FUSES_GATHERS, true, true, true},
-    {IR_FUSES_GATHERS | IR_FUSES_CONCATS, true, false, false},
-    {IR_FUSES_GATHERS | IR_FUSES_CONCATS | IR_FUSES_COLUMNS | IR_FUSES_POSITIONS | IR_FUSES_KEEPS,
-     true, false, false},
-    /* Gathers join what is left: others do without each other for their sake. */
-    {IR_FUSES_COLUMNS | IR_FUSES_POSITIONS, true, false, true},
-    {IR_FUSES_GATHERS | IR_FUSES_CONCATS | IR_FUSES_COLUMNS | IR_FUSES_POSITIONS | IR_FUSES_RULES |
-         IR_FUSES_KEEPS,
-     false, false, false}};
+} tries[] = {{IR_FUSES_GATHERS, true, true, true},
+             {GATHERS | IR_FUSES_CONCATS, true, false, false},
+             {GATHERS | IR_FUSES_CONCATS | IR_FUSES_COLUMNS | IR_FUSES_POSITIONS | IR_FUSES_KEEPS,
+              true, false, false},
+             /* Gathers join what is left: others do without each other for their sake. */
+             {IR_FUSES_COLUMNS | IR_FUSES_POSITIONS, true, false, true},
+             {GATHERS | IR_FUSES_CONCATS | IR_FUSES_COLUMNS | IR_FUSES_POSITIONS | IR_FUSES_RULES |
+                  IR_FUSES_KEEPS,
+              false, false, false}};
 
 static tssa_status *fuse_again(struct ir_graph *graph, const struct device *device,
                                const struct pipeline *pipeline)

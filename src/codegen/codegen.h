@@ -35,7 +35,8 @@ enum { CODEGEN_CALLS_KEPT = 4 }; /* the place of the last one */
  * What the code is: args[k] is where argument k has the first row, steps[k] how many bytes behind a
  * row the next one begins; of n_args arguments, steps[n_args + k] is how many bytes lie between the
  * elements of a row, if it is strided; steps[2 * n_args + k] between the rows that are looked up in
- * it, of which there are steps[3 * n_args + k], and whose numbers are right. Nothing is read or
+ * it, of which there are steps[3 * n_args + k], and whose numbers are right, unless it is checked,
+ * when there is one row at least, whatever that says. Nothing is read or
  * written but n elements or records (of what does not move, one) in each of `rows` rows. A result
  * may lie where an operand lies that it may lie on, else it overlaps nothing. Rows are whole where
  * the kernel wants that, and may then have no elements; `scratch` is memory for gir_kept_bytes()
@@ -45,6 +46,11 @@ enum { CODEGEN_CALLS_KEPT = 4 }; /* the place of the last one */
  * one more. That of an argument which is kept is how many elements it has already: what is kept
  * goes behind them, and the number is then how many it has. There is room for n more, which may
  * all be written, whatever is kept. The last one is the position of the first element.
+ *
+ * Of a kernel that checks, `scratch` is numbers as well, two for each argument and one more, which
+ * is what the first element is counted from. Number k is -1, or an element, in the order of rows,
+ * at which argument k was asked for a row that it has not; number n_args + k is then that row's.
+ * Where it is -1 the call makes it the first such element of its own, if there is one.
  */
 typedef void (*codegen_run)(void *const *args, const int64_t *steps, int64_t rows, int64_t n,
                             const struct codegen_calls *calls, void *scratch);
@@ -77,7 +83,7 @@ struct codegen {
 /* The plugin, and its symbol: const struct codegen *(char *message, size_t size). NULL: it cannot
  * be used here, and the message says why. Its number is that of all that is above. */
 #define CODEGEN_PLUGIN "tssa-llvm"
-#define CODEGEN_SYMBOL "tssa_plugin_codegen_5"
+#define CODEGEN_SYMBOL "tssa_plugin_codegen_6"
 typedef const struct codegen *(*codegen_open)(char *message, size_t size);
 
 #endif

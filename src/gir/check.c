@@ -98,7 +98,6 @@ static tssa_status *wrong(const struct checker *c, const char *what)
 
 static tssa_status *check_arg(const struct gir_kernel *kernel, uint32_t i)
 {
-    static const uint8_t zero[sizeof gir_args(kernel)->zero];
     const struct gir_arg *args = gir_args(kernel), *arg = &args[i];
     bool good =
         dtype_in(TYPES_MEMORY, arg->dtype) && arg->is_result <= 1 && arg->moves < GIR_MOVES_COUNT &&
@@ -108,7 +107,7 @@ static tssa_status *check_arg(const struct gir_kernel *kernel, uint32_t i)
         arg->per_column <= kernel->columns &&
         (!kernel->columns || !arg->is_result ||
          ((arg->per_column || gir_iterates(kernel)) && !arg->may_lie_on)) &&
-        memcmp(arg->zero, zero, sizeof zero) == 0 && arg->is_looked_up <= 1 && arg->is_kept <= 1 &&
+        arg->is_looked_up <= 1 && arg->is_kept <= 1 && arg->is_checked <= arg->is_looked_up &&
         (!arg->is_kept || (arg->is_result && arg->moves == GIR_SIDE_BY_SIDE && arg->fields == 1 &&
                            !arg->may_lie_on && !kernel->columns && !kernel->whole_rows)) &&
         (!arg->is_looked_up || (!arg->is_result && arg->fields == 1 && !kernel->columns)) &&
@@ -366,6 +365,16 @@ static tssa_status *check_iterations(const struct checker *c)
     return c->is_last[c->at] && each ? wrong(c, "an iteration knows the last one") : NULL;
 }
 
+/* Who checks, checks all that is looked up. */
+static tssa_status *check_lookups(const struct gir_kernel *kernel)
+{
+    bool good = !gir_checks(kernel) || !gir_keeps(kernel);
+    for (uint32_t i = 0; good && i < kernel->n_args; i++)
+        good = !gir_args(kernel)[i].is_looked_up || gir_args(kernel)[i].is_checked ||
+               !gir_checks(kernel);
+    return good ? NULL : ERROR(TSSA_MALFORMED, "kernel: not all is checked, or it is kept, too");
+}
+
 /* What is asked for of the code's form is there. */
 static bool has_form(const struct gir_kernel *kernel)
 {
@@ -401,6 +410,7 @@ tssa_status *gir_check(const void *bytes, size_t size)
         c.is_last[c.at] = is_last(&c);
         TRY(check_iterations(&c));
     }
+    TRY(check_lookups(kernel));
     if (c.n_states != c.n_nexts)
         return ERROR(TSSA_MALFORMED, "kernel: a state is the same in all iterations");
     const bool whole = kernel->whole_rows && !kernel->grid;

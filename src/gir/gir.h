@@ -90,6 +90,18 @@
  *     %1 = lookup 0 %0 : f32
  *     store 2 %1
  *
+ * Where nobody could look at these numbers before, since the kernel computes them, the operand is
+ * checked: of a row that is not there nothing is read, what the step comes to is then any value,
+ * and the call tells of the first such element, and of the number (codegen_run). Such a kernel has
+ * no other operand that is looked up in without being checked, and keeps nothing.
+ *
+ *     args 0: f32 looked up checked, 1: i64 moves, 2: f32 result
+ *     %0 = load 1 : i64
+ *     %1 = 80 : i64
+ *     %2 = IDIV %0 %1 : i64
+ *     %3 = lookup 0 %2 : f32
+ *     store 2 %3
+ *
  * A kernel may keep elements where a truth value says so, one behind the other. How many there are
  * is a result of the call, for each argument that they are stored in (codegen_run): who calls has
  * room for all. Its elements are one row, which may come in parts, one after the other, and a
@@ -140,7 +152,7 @@
 #include "base/dtype.h"
 #include "ir/scalar.h"
 
-#define GIR_MAGIC 0x37726967 /* "gir7": the number of this layout */
+#define GIR_MAGIC 0x38726967 /* "gir8": the number of this layout */
 #define GIR_MAX_ARGS 64
 #define GIR_MAX_CODES 2048
 #define GIR_MAX_REDUCTIONS 32
@@ -205,8 +217,8 @@ struct gir_arg {
     uint8_t per_column;   /* of a kernel of columns: it does not move from row to row */
     uint8_t is_looked_up; /* of an operand without records: a step tells where its elements are */
     uint8_t is_kept;      /* of a result: elements that are kept are stored, by GIR_KEEP */
-    uint8_t zero[1];
-    uint64_t may_lie_on; /* of a result: the operands, by bit, whose memory it may take */
+    uint8_t is_checked;   /* of what is looked up in: there may be no such row */
+    uint64_t may_lie_on;  /* of a result: the operands, by bit, whose memory it may take */
 };
 
 struct gir_kernel {
@@ -262,6 +274,9 @@ bool gir_iterates(const struct gir_kernel *kernel);
 
 /* Has it results of which only the kernel knows how many elements there are? */
 bool gir_keeps(const struct gir_kernel *kernel);
+
+/* Does it look up what may not be there? */
+bool gir_checks(const struct gir_kernel *kernel);
 
 /* Is it done for what it does, and has no value? */
 bool gir_has_effect(const struct gir_code *code);

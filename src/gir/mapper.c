@@ -147,8 +147,27 @@ static const struct ir_value *find_value(const struct mapper *m, uint32_t id)
     return NULL;
 }
 
-/* The numbers of rows, which lie along this axis of the part. Who calls the kernel looks at them
- * first, so that they are there before. */
+/* Are all elements of the part computed, so that the kernel itself can look whether there are the
+ * rows that it looks up? */
+static bool computes_all(const struct mapper *m)
+{
+    for (const struct ir_op *op = m->body->first; op; op = op->next)
+        if (ir_op_is(op, IR_OP_assign) || ir_fuse_keeps(op))
+            return false;
+    return !m->loop;
+}
+
+/* Where there are no elements along another axis, nothing looks at numbers that nobody else has. */
+static bool is_never_empty(const struct mapper *m, int axis)
+{
+    for (int i = 0; i < m->part->space.rank; i++)
+        if (i != axis && m->part->space.dims[i] < 1)
+            return false;
+    return true;
+}
+
+/* The numbers of rows, which lie along this axis of the part. Those that are not computed are
+ * there before, and who calls the kernel may look at them. */
 static uint32_t load_indices(struct mapper *m, uint32_t id, int axis)
 {
     struct rule_param params[TSSA_MAX_RANK];
@@ -165,10 +184,13 @@ static uint32_t load_indices(struct mapper *m, uint32_t id, int axis)
         if (!view.rule)
             return mapper_check(m, status_out_of_memory(), true);
     }
-    const uint32_t loaded = mapper_evaluate(m, value, view);
-    if (m->maker.why || m->maker.codes[loaded].op != GIR_LOAD)
-        return mapper_refuse(m, "what it looks up is computed in it");
-    return loaded;
+    return mapper_evaluate(m, value, view);
+}
+
+/* Are they computed by the kernel? */
+static bool is_computed(const struct mapper *m, uint32_t indices)
+{
+    return m->maker.codes[indices].op != GIR_LOAD;
 }
 
 static uint32_t look_up(struct mapper *m, const struct ir_value *param, struct gir_view view,
@@ -181,12 +203,20 @@ static uint32_t look_up(struct mapper *m, const struct ir_value *param, struct g
         return mapper_refuse(m, "how shapes are broadcast is not known");
     if (m->part->space.column >= 0)
         return mapper_refuse(m, "what it looks up is reduced");
-    const uint32_t loaded = load_indices(m, lookup->indices, axis);
+    const uint32_t from = load_indices(m, lookup->indices, axis);
     if (m->maker.why)
         return 0;
-    const uint64_t indices = m->maker.codes[loaded].bits;
-    const uint32_t number = gir_make_as(&m->maker, loaded, TSSA_INT64);
+    const bool computed = is_computed(m, from), checked = computes_all(m);
+    if (computed && (!checked || !view.chosen))
+        return mapper_refuse(m, "what it looks up is computed in it");
+    if (computed && !is_never_empty(m, axis))
+        return mapper_refuse(m, "what it looks up by computed numbers may have no elements");
+    const uint64_t indices = computed ? GIR_COMPUTED | from : m->maker.codes[from].bits;
+    const uint32_t number = gir_make_as(&m->maker, from, TSSA_INT64);
     const uint32_t arg = find_arg(m, param, param->index, false, 1, &view, axis, indices);
+    if (m->maker.why)
+        return 0;
+    m->args[arg].is_checked = checked;
     return gir_make(&m->maker, (struct gir_code){.op = GIR_LOOKUP,
                                                  .type = (uint8_t)loaded_as(param->type->dtype),
                                                  .operands = {number},

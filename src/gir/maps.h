@@ -36,15 +36,18 @@
 #include "gir/view.h"
 
 #define GIR_MAX_PARTS 16
+#define GIR_COMPUTED (UINT64_C(1) << 63)
 #define GIR_POSITIONS UINT32_MAX /* 0, 1, ... along the axis that it has: of neither */
 
 /* An argument of a part. */
 struct gir_map {
-    uint32_t index;   /* of an operand or result of the op; GIR_POSITIONS */
-    int rank;         /* of it as a whole */
-    uint32_t axes;    /* of the space, by bit: those along which it has more than one element */
-    int32_t lookup;   /* the axis of the part along which it is looked up in; -1: it is not */
-    uint64_t indices; /* then, where the numbers of rows are loaded: gir_bits() */
+    uint32_t index; /* of an operand or result of the op; GIR_POSITIONS */
+    int rank;       /* of it as a whole */
+    uint32_t axes;  /* of the space, by bit: those along which it has more than one element */
+    int32_t lookup; /* the axis of the part along which it is looked up in; -1: it is not */
+    /* Then, where the numbers of rows are loaded: gir_bits(); or GIR_COMPUTED, and what tells them
+     * from others. */
+    uint64_t indices;
     /* which part of it; NULL: all. Its operands are the op's. It lives as long as the op. */
     const struct rule *rule;
     /* of the block, for messages: whose numbers may be wrong; NULL: the fuse op itself */

@@ -48,7 +48,8 @@ struct cost_machine;
  * row by row (ir/row.h: reductions, softmax, normalizations), where all rows of a kernel are the
  * same; Concat, of what is outside (unless it moves inside), of which each element is one of an
  * operand that its place tells; gathers (accesses whose rule has one, and others, as GatherND), of
- * which each element is one that indices tell; reductions of another axis than the innermost one
+ * which each element is one that indices tell, and those among them for which alone these are
+ * computed, element by element; reductions of another axis than the innermost one
  * (ir_column_axis), where all of a kernel are of the same one; what depends on where an element is
  * (Trilu); loops of which an iteration is one kernel, for all of their iterations; and what keeps
  * elements that a mask tells (ir_fuse_keeps), of which nobody in the kernel reads what is kept. No
@@ -64,7 +65,8 @@ enum ir_fuses {
     IR_FUSES_POSITIONS = 64,
     IR_FUSES_LOOPS = 128,
     IR_FUSES_KEEPS = 256,
-    IR_FUSES_ALL = 511,
+    IR_FUSES_INDICES = 512,
+    IR_FUSES_ALL = 1023,
     IR_FUSES_GRIDS = IR_FUSES_ALL & ~IR_FUSES_KEEPS
 };
 

@@ -65,7 +65,7 @@ struct kernel_seen {
     unsigned long programs, dtypes[TSSA_DTYPE_COUNT], ranks[KERNEL_MAX_RANK + 1]; /* of operands */
     unsigned long ops[IR_OP_COUNT];
     unsigned long broadcast, ones, empty;              /* operands that are so */
-    unsigned long backward;                            /* slices */
+    unsigned long backward, computed;                  /* slices */
     unsigned long nan, infinite, minus_zero, denormal; /* elements */
 };
 

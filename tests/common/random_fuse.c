@@ -296,7 +296,7 @@ static void add_lookup(struct writer *w)
     } else {
         snprintf(numbers, sizeof numbers, "%%r%d", add_raw(w, number, &list));
     }
-    if (random_chance(&w->random, 10)) {
+    if (random_chance(&w->random, 40)) {
         text_printf(&w->text.ops, "%%c%d = Neg(%s)\n", w->n_pieces, numbers);
         snprintf(numbers, sizeof numbers, "%%c%d", w->n_pieces++);
     }
@@ -541,11 +541,13 @@ static void write_maps(struct writer *w)
         add_access(w, w->values[random_int(&w->random, 0, w->n_values - 1)].dtype);
     if (random_chance(&w->random, 40))
         add_param(w, any_dtype(w, T_FLOAT | T_INT | T_BOOL), random_chance(&w->random, 40));
+    /* Kernels check what is looked up where nothing is assigned. */
+    const bool assigns = random_chance(&w->random, 60);
     for (int i = 0; i < ops && w->n_values < MAX_VALUES - 10; i++) {
         add_op(w, any_row(w));
-        if (w->text.n_params < 10 && random_chance(&w->random, 30))
+        if (assigns && w->text.n_params < 10 && random_chance(&w->random, 45))
             add_assign(w);
-        if (w->text.n_params < 10 && random_chance(&w->random, 10))
+        if (w->text.n_params < 10 && random_chance(&w->random, assigns ? 10 : 30))
             add_lookup(w);
         if (w->text.n_params < 9 && random_chance(&w->random, 20))
             add_concat(w);

@@ -121,11 +121,13 @@ static void texts(void **state)
                             "%n = IsNaN(%e) %l = Less(%e, %q) %i = And(%n, %l) return(%m, %i)",
                             "%y, %z"),
                 "elements");
-    /* A column, rows by number, conversions. */
-    expect_part(FUSED_GRAPH("%x: f16[R, 2], %i: i64[N]", "%x, %i",
-                            "%p: f16[R, 2], %k: i64[N]) { "
+    /* A column, rows by numbers that were looked at before, conversions. */
+    expect_part(FUSED_GRAPH("%x: f16[R, 2], %i: i64[N], %z: f16[N, 2]", "%x, %i, %z",
+                            "%p: f16[R, 2], %k: i64[N], %q: f16[N, 2]) { "
                             "%a = access(%p, %k) {rule = [select(1, 1), gather(0, $0)]} "
-                            "%s = Sqrt(%a) %c = Cast(%s) {to = 3} return(%c)",
+                            "%s = Sqrt(%a) %n = Neg(%q) "
+                            "%b = assign(%n, %s) {rule = [select(1, 0)]} "
+                            "%c = Cast(%b) {to = 3} return(%c)",
                             "%y"),
                 "lookup");
     expect_text(
@@ -161,7 +163,7 @@ static void texts(void **state)
                 "grid_columns");
 }
 
-/* What is not known has no text, and a reason. */
+/* What is not known, or checked, has no text, and a reason. */
 static void refuses(void **state)
 {
     (void)state;
@@ -170,7 +172,14 @@ static void refuses(void **state)
         struct gir_code code;
     } unknown = {{.magic = GIR_MAGIC, .size = sizeof unknown, .n_codes = 1},
                  {.op = GIR_OP_COUNT, .type = TSSA_FLOAT}};
+    struct {
+        struct gir_kernel kernel;
+        struct gir_arg arg;
+    } checks = {{.magic = GIR_MAGIC, .size = sizeof checks, .n_args = 1},
+                {.dtype = TSSA_FLOAT, .fields = 1, .is_looked_up = 1, .is_checked = 1}};
     assert_string_equal(clike_refuses(&unknown.kernel), "a step of the kernel has no form in C");
+    assert_string_equal(clike_refuses(&checks.kernel),
+                        "which element is the first wrong one, threads do not tell");
 }
 
 /* ---- Kernels of random fuse ops -------------------------------------------------------------- */

@@ -337,7 +337,8 @@ static void lookups(void **state)
                     "%p: f32[R, 2], %n: i32[N]) { %g = access(%p, %n) {rule = [gather(0, $0)]} "
                     "%a = Neg(%g) return(%a)",
                     "%y"),
-        "args 0: i32 moves, 1: f32 looked up, 2: f32 looked up, 3: f32 result by 2\n"
+        "args 0: i32 moves, 1: f32 looked up checked, 2: f32 looked up checked, 3: f32 result by "
+        "2\n"
         "%0 = load 0 : i32\n"
         "%1 = convert %0 : i64\n"
         "%2 = lookup 1 %1 : f32\n"
@@ -355,7 +356,7 @@ static void lookups(void **state)
                     "%p: f32[R, C], %n: i64[N]) { %g = access(%p, %n) {rule = [gather(0, $0)]} "
                     "%a = Neg(%g) return(%a)",
                     "%y"),
-        "args 0: i64, 1: f32 moves looked up, 2: f32 result\n"
+        "args 0: i64, 1: f32 moves looked up checked, 2: f32 result\n"
         "%0 = load 0 : i64\n"
         "%1 = lookup 1 %0 : f32\n"
         "%2 = NEG %1 : f32\n"
@@ -369,12 +370,44 @@ static void lookups(void **state)
                              "%c = access(%n) {rule = [select(1, 2)]} "
                              "%g = access(%s, %c) {rule = [gather(0, $0)]} %a = Neg(%g) return(%a)",
                              "%y"),
-                 "args 0: i64 moves by 3, 1: f32 looked up, 2: f32 result\n"
+                 "args 0: i64 moves by 3, 1: f32 looked up checked, 2: f32 result\n"
                  "%0 = load 0.2 : i64\n"
                  "%1 = lookup 1 %0 : f32\n"
                  "%2 = SQRT %1 : f32\n"
                  "%3 = NEG %2 : f32\n"
                  "store 2 %3\n"
+                 "0 is 1 along 1 \n"
+                 "1 is 0 along 0 \n"
+                 "2 is 0 along 1 \n");
+    /* Numbers that it computes. */
+    expect_parts(FUSED_GRAPH("%x: f32[R, 2], %i: i64[N]", "%x, %i",
+                             "%p: f32[R, 2], %n: i64[N]) { %k = Neg(%n) "
+                             "%g = access(%p, %k) {rule = [gather(0, $0)]} %a = Neg(%g) return(%a)",
+                             "%y"),
+                 "args 0: i64 moves, 1: f32 looked up checked, 2: f32 looked up checked, "
+                 "3: f32 result by 2\n"
+                 "%0 = load 0 : i64\n"
+                 "%1 = NEG %0 : i64\n"
+                 "%2 = lookup 1 %1 : f32\n"
+                 "%3 = NEG %2 : f32\n"
+                 "%4 = lookup 2 %1 : f32\n"
+                 "%5 = NEG %4 : f32\n"
+                 "store 3.0 %3\n"
+                 "store 3.1 %5\n"
+                 "0 is 1 along 1 \n"
+                 "1 is 0 along 0 [select(1, 0)]\n"
+                 "2 is 0 along 0 [select(1, 1)]\n"
+                 "3 is 0 along 1 \n");
+    /* Not all are looked up: those that are there are looked at before. */
+    expect_parts(FUSED_GRAPH("%x: f32[6], %i: i64[N]", "%x, %i",
+                             "%p: f32[6], %n: i64[N]) { %g = access(%p, %n) {rule = [gather(0, "
+                             "$0)]} %m = IsNaN(%g) %k = Compress(%g, %m) {axis = 0} return(%k)",
+                             "%y"),
+                 "args 0: i64 moves, 1: f32 looked up, 2: f32 result kept\n"
+                 "%0 = load 0 : i64\n"
+                 "%1 = lookup 1 %0 : f32\n"
+                 "%2 = ISNAN %1 : bool\n"
+                 "keep 2 %1 where %2\n"
                  "0 is 1 along 1 \n"
                  "1 is 0 along 0 \n"
                  "2 is 0 along 1 \n");
@@ -433,10 +466,16 @@ static void no_maps(void **state)
             "%x: f32[R, C]", "%x",
             "%p: f32[R, C]) { %r = access(%p) {rule = [reshape(-1)]} %a = Neg(%r) return(%a)",
             "%y"),
-        /* Numbers of rows that it computes, or a part of what they look up. */
+        /* Numbers of rows that it computes, where rows may be empty, or not all are computed; a
+         * part of what they look up. */
+        FUSED_GRAPH("%x: f32[R, C], %i: i64[N]", "%x, %i",
+                    "%p: f32[R, C], %n: i64[N]) { %k = Neg(%n) "
+                    "%g = access(%p, %k) {rule = [gather(0, $0)]} %a = Neg(%g) return(%a)",
+                    "%y"),
         FUSED_GRAPH("%x: f32[R], %i: i64[N]", "%x, %i",
                     "%p: f32[R], %n: i64[N]) { %k = Neg(%n) "
-                    "%g = access(%p, %k) {rule = [gather(0, $0)]} %a = Neg(%g) return(%a)",
+                    "%g = access(%p, %k) {rule = [gather(0, $0)]} %m = IsNaN(%g) "
+                    "%a = Compress(%g, %m) {axis = 0} return(%a)",
                     "%y"),
         FUSED_GRAPH(
             "%x: f32[R], %i: i64[N], %s: f32[2]", "%x, %i, %s",

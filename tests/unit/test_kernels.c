@@ -129,6 +129,73 @@ static void errors_name_operators(void **state)
     kernel_program_close(&compiled);
 }
 
+#define LIST 40000 /* of which threads would have slices */
+
+/* Runs `compiled` on lists of so many numbers and a table of so many rows; what is said of it. */
+static tssa_status *look_up(struct kernel_program *compiled, int64_t *numbers, int64_t count,
+                            int64_t rows)
+{
+    static float table[100];
+    const struct value values[] = {
+        {.kind = TSSA_KIND_TENSOR,
+         .tensor = {.dtype = TSSA_FLOAT, .rank = 1, .dims = {rows}, .data = table}},
+        {.kind = TSSA_KIND_TENSOR,
+         .tensor = {.dtype = TSSA_INT64, .rank = 1, .dims = {count}, .data = numbers}}};
+    const struct value *const given[] = {&values[0], &values[1]};
+    for (int i = 0; i < 100; i++)
+        table[i] = (float)i;
+    return run_execute(compiled->run, given, compiled->outputs);
+}
+
+static void expect_error(tssa_status *status, const char *message)
+{
+    assert_non_null(status);
+    if (!strstr(tssa_status_message(status), message))
+        fail_msg("%s", tssa_status_message(status));
+    tssa_status_free(status);
+}
+
+/* Of numbers that the kernel computes, the first wrong one of the first operator. */
+static void computed_numbers_are_checked(void **state)
+{
+    static const char text[] =
+        "graph @g opset(\"\": 21) ir_version(10) (%x: f32[R], %i: i64[N]) -> (%y) {\n"
+        "  %y = fuse(%x, %i) { body(%p: f32[R], %n: i64[N]) {\n"
+        "    %c = Constant() {value = i64[] 10} %d = Div(%n, %c)\n"
+        "    %a = access(%p, %d) @first {rule = [gather(0, $0)]} %e = Neg(%n)\n"
+        "    %b = access(%p, %e) @second {rule = [gather(0, $0)]}\n"
+        "    %s = Sub(%b, %a) return(%s) } }\n"
+        "  return(%y)\n}\n";
+    static int64_t numbers[LIST];
+    (void)state;
+    if (!can_compile())
+        skip();
+    struct compile_report report = {0};
+    struct kernel_program compiled = {0};
+    struct ir_graph *graph = kernel_parse(text);
+    no_error(compile_fused(graph, test_device(), -1, &report));
+    assert_int_equal(report.refused, 0);
+    kernel_program_open(&compiled, graph, test_device());
+    for (int i = 0; i < LIST; i++)
+        numbers[i] = i % 100;
+    no_error(look_up(&compiled, numbers, LIST, 100));
+    const float *made = compiled.outputs[0].tensor.data;
+    for (int i = 0; i < LIST; i++)
+        assert_true(made[i] == (float)((100 - i % 100) % 100) - (float)(i % 100 / 10));
+    numbers[7] = 101; /* the second operator's */
+    expect_error(look_up(&compiled, numbers, LIST, 100),
+                 "access (node \"second\"): index -101 (number 7) is outside a dim of 100");
+    numbers[LIST - 1] = 2000;
+    numbers[LIST - 2] = -1010;
+    expect_error(look_up(&compiled, numbers, LIST, 100),
+                 "access (node \"first\"): index -101 (number 39998) is outside a dim of 100");
+    expect_error(look_up(&compiled, numbers, 5, 0),
+                 "access (node \"first\"): index 0 (number 0) is outside a dim of 0");
+    value_release(&compiled.outputs[0]);
+    no_error(look_up(&compiled, numbers, 0, 0));
+    kernel_program_close(&compiled);
+}
+
 /* Of so many at a level lower than the machine's own (ctest-isa), which are others: fewer, and
  * fewest where code takes longest to compile. */
 static unsigned long share_of(unsigned long usual)
@@ -334,6 +401,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(results_lie_on_operands),
                                        cmocka_unit_test(errors_name_operators),
+                                       cmocka_unit_test(computed_numbers_are_checked),
                                        cmocka_unit_test(fuse_ops),
                                        cmocka_unit_test(fuse_ops_with_maps),
                                        cmocka_unit_test(fuse_ops_with_rows),

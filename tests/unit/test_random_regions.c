@@ -53,6 +53,7 @@ static void operands(void **state)
     expect("of an axis of 1", seen.ones);
     expect("empty", seen.empty);
     expect("slices backward", seen.backward);
+    expect("rows looked up by what is computed", seen.computed);
     print_message("\n");
 }
 

@@ -416,8 +416,8 @@ static tssa_status *load_positions(const struct tensor *indices, int64_t dim, in
     for (size_t i = 0; i < count; i++) {
         int64_t at = dtype_load_int64(indices->dtype, (const char *)indices->data + i * size);
         if (at < -dim || at >= dim)
-            return ERROR(TSSA_RUNTIME, "index %lld is outside a dim of %lld", (long long)at,
-                         (long long)dim);
+            return ERROR(TSSA_RUNTIME, "index %lld (number %zu) is outside a dim of %lld",
+                         (long long)at, i, (long long)dim);
         positions[i] = at < 0 ? at + dim : at;
     }
     return NULL;

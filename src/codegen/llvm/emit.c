@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "codegen/llvm/keep.h"
+#include "codegen/llvm/lookup.h"
 #include "codegen/llvm/memory.h"
 #include "gir/form.h"
 
@@ -285,6 +286,8 @@ static LLVMValue emit_load(struct emitter *e, const struct gir_code *code)
 static LLVMValue emit_lookup(struct emitter *e, const struct gir_code *code, LLVMValue number)
 {
     const uint32_t arg = gir_arg_of(code);
+    if (gir_args(e->kernel)[arg].is_checked)
+        number = emit_checked(e, arg, number);
     LLVMValue offsets = emit_lookup_offsets(e, arg, number);
     if (gir_args(e->kernel)[arg].moves == GIR_STAYS)
         return emit_load_at(e, code, offsets);

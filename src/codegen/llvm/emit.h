@@ -34,16 +34,16 @@ struct emitter {
     LLVMValue lookup_strides[GIR_MAX_ARGS]; /* of what is looked up in, from a row to the next */
     LLVMValue lookup_sizes[GIR_MAX_ARGS];   /* and how many there are */
     struct emitted_records records[GIR_MAX_ARGS];
-    LLVMValue index, mask;
+    LLVMValue index, mask; /* index: NULL where all elements of the row are the same */
     bool is_across; /* lanes are rows: what does not move has an element for each lane, too */
     /* then, its number in the row; strides[] are from one to the next of what is strided */
     LLVMValue element;
-    LLVMValue row; /* of a loop's iterations */
+    LLVMValue row; /* where rows are one after the other */
     /* and the rows that are there of that; NULL: any may be loaded */
     LLVMValue row_masks[GIR_MAX_ARGS];
     LLVMValue length;   /* of a row */
     LLVMValue calls;    /* struct codegen_calls */
-    LLVMValue told;     /* of a kernel that keeps: what `scratch` is */
+    LLVMValue told;     /* of a kernel that keeps, or checks: what `scratch` is */
     LLVMValue rooms[3]; /* memory for a, b and out of a call; NULL where nothing is called */
     LLVMValue values[GIR_MAX_CODES];
 };

@@ -170,6 +170,7 @@ static void emit_row(struct function_parts *p)
 {
     struct function *f = &p->f;
     struct emitter *e = f->e;
+    e->index = NULL;
     emit_steps(p, true);
     LLVMBlock from = function_here(f);
     function_branch(f, function_compare(f, LLVM_SGT, f->whole, function_number(f, 0)), p->body,
@@ -211,6 +212,7 @@ static void emit_rest(const struct function_parts *p)
     }
     LLVMBlock single = function_block(f, "single");
     e->lanes = 1;
+    e->index = NULL;
     emit_steps(p, true);
     LLVMBlock from = function_here(f);
     e->llvm->LLVMBuildBr(e->builder, single);
@@ -271,7 +273,7 @@ static void emit_rows(struct function_parts *parts, struct rows *rows)
     else
         f->e->llvm->LLVMBuildBr(f->e->builder, f->row);
     function_begin(f, f->row);
-    f->r = index_phi(f, function_number(f, 0), from);
+    f->e->row = f->r = index_phi(f, function_number(f, 0), from);
     function_places(f);
     if (rows)
         rows_emit_long(rows);

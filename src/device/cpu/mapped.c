@@ -22,10 +22,11 @@ struct setup {
     int64_t steps[GIR_MAX_ARGS][TSSA_MAX_RANK]; /* along the space's axes, in bytes */
     char *data[GIR_MAX_ARGS];
     int64_t row_steps[GIR_MAX_ARGS], n_rows[GIR_MAX_ARGS]; /* of what is looked up in */
-    bool is_empty;               /* an argument along an axis that it has not */
-    bool writes_none;            /* the same of a result: of an axis of one element, none */
-    bool is_bent;                /* as that of a region, of any argument */
-    struct buffer *positions[2]; /* 0, 1, ... as int32 and int64; NULL: nobody asks */
+    int64_t n_iterations[GIR_MAX_ARGS]; /* for which there are rows; -1: for any number */
+    bool is_empty;                      /* an argument along an axis that it has not */
+    bool writes_none;                   /* the same of a result: of an axis of one element, none */
+    bool is_bent;                       /* as that of a region, of any argument */
+    struct buffer *positions[2];        /* 0, 1, ... as int32 and int64; NULL: nobody asks */
 };
 
 /* ---- Arguments ------------------------------------------------------------------------------- */
@@ -54,16 +55,15 @@ static tssa_status *find_region(struct setup *s, const struct gir_map *map,
     return blame(status, map);
 }
 
-/* An operand of which a loop reads one of so many rows in each iteration, the last one before the
- * end: the first one that is not there. */
-static tssa_status *check_iterations(const struct setup *s, const struct gir_map *map,
-                                     const struct tensor *tensor, int64_t rows)
+/* The number of the first row of an operand that iterations do not have: the last one before its
+ * end, or the one that the first iteration reads behind that. */
+static int64_t missing_row(const struct gir_map *map, int64_t all)
 {
-    const int64_t all = tensor->dims[0];
-    if (rows >= s->dims[s->part->space.column])
-        return NULL;
-    return blame(ERROR(TSSA_RUNTIME, "index %" PRId64 " is outside a dim of %" PRId64, all, all),
-                 map);
+    int64_t first = 0;
+    for (uint32_t i = 0; map->rule && i < map->rule->n_steps; i++)
+        if (map->rule->steps[i].kind == RULE_SLICE && map->rule->steps[i].params[0].value == 0)
+            first = map->rule->steps[i].params[1].value;
+    return first > all ? first : all;
 }
 
 static tssa_status *add_arg(struct setup *s, uint32_t k, const struct tensor *tensor)
@@ -91,7 +91,7 @@ static tssa_status *add_arg(struct setup *s, uint32_t k, const struct tensor *te
             *dim = region.dims[i];
         const bool is_column = first + i == s->part->space.column;
         if (has && is_column && s->part->space.trips && !arg->is_result)
-            TRY(check_iterations(s, map, tensor, region.dims[i]));
+            s->n_iterations[k] = region.dims[i];
         else if (has ? region.dims[i] != *dim : region.dims[i] > 1)
             return walk_does_not_fit(map->index, tensor);
         s->is_empty |= region.dims[i] == 0 && !is_column;
@@ -115,6 +115,37 @@ static tssa_status *add_operands(struct setup *s)
     return NULL;
 }
 
+/* Does op `a` come before `b` in the block? */
+static bool is_before(const struct ir_op *a, const struct ir_op *b)
+{
+    while (a && a != b)
+        a = a->next;
+    return a != NULL;
+}
+
+/* Of all operands of which a loop reads a row in each iteration: what the first one that has none
+ * asks for first. */
+static tssa_status *check_iterations(const struct setup *s)
+{
+    const struct gir_map *first = NULL;
+    const struct tensor *tensor;
+    int64_t least = s->part->space.trips ? s->dims[s->part->space.column] : 0;
+    for (uint32_t k = 0; k < s->part->kernel->n_args && s->part->space.trips; k++) {
+        const struct gir_map *map = &s->part->maps[k];
+        const int64_t n = s->n_iterations[k];
+        if (n < 0 || n > least || (n == least && (!first || !is_before(map->op, first->op))))
+            continue;
+        least = n;
+        first = map;
+    }
+    if (!first)
+        return NULL;
+    TRY(kernel_tensor(s->args, first->index, &tensor));
+    return blame(ERROR(TSSA_RUNTIME, "index %" PRId64 " is outside a dim of %" PRId64,
+                       missing_row(first, tensor->dims[0]), tensor->dims[0]),
+                 first);
+}
+
 /* As a Gather does. */
 static tssa_status *check_lookup(const struct setup *s, uint32_t k)
 {
@@ -135,11 +166,15 @@ static tssa_status *check_lookup(const struct setup *s, uint32_t k)
     return NULL;
 }
 
-static tssa_status *check_lookups(const struct setup *s)
+/* Those that the kernel does not check, and of no elements, those that are there. */
+static tssa_status *check_lookups(const struct setup *s, bool is_empty)
 {
-    for (uint32_t k = 0; k < s->part->kernel->n_args; k++)
-        if (gir_args(s->part->kernel)[k].is_looked_up)
-            TRY(blame(check_lookup(s, k), &s->part->maps[k]));
+    for (uint32_t k = 0; k < s->part->kernel->n_args; k++) {
+        const struct gir_arg *arg = &gir_args(s->part->kernel)[k];
+        const struct gir_map *map = &s->part->maps[k];
+        if (arg->is_looked_up && (is_empty ? !(map->indices & GIR_COMPUTED) : !arg->is_checked))
+            TRY(blame(check_lookup(s, k), map));
+    }
     return NULL;
 }
 
@@ -363,17 +398,19 @@ static tssa_status *find_walk(struct setup *s, bool made, struct walk *walk, int
     memcpy(s->dims, s->part->space.dims, sizeof s->dims);
     memset(s->row_steps, 0, bytes);
     memset(s->n_rows, 0, bytes);
+    memset(s->n_iterations, -1, bytes);
     s->is_empty = s->writes_none = false;
     TRY(read_trips(s));
     if (made)
         TRY(add_results(s, made));
     TRY(add_operands(s));
-    TRY(check_lookups(s));
+    TRY(check_iterations(s));
+    TRY(check_lookups(s, false));
     if (!made)
         TRY(add_results(s, made));
     *count = s->writes_none ? 0 : count_elements(s);
     if (*count == 0)
-        return NULL;
+        return check_lookups(s, true);
     if (s->is_empty)
         return ERROR(TSSA_RUNTIME, "shapes do not fit each other");
     TRY(add_positions(s));
@@ -463,10 +500,18 @@ struct keeping {
     int64_t told[MOST_SLICES][GIR_MAX_ARGS + 1]; /* as the code is told it */
 };
 
-static int64_t begin_of(const struct keeping *keeping, int64_t slice)
+static int64_t begin_of(int64_t count, int64_t n, int64_t slice)
 {
-    return keeping->count / keeping->n * slice +
-           (slice < keeping->count % keeping->n ? slice : keeping->count % keeping->n);
+    return count / n * slice + (slice < count % n ? slice : count % n);
+}
+
+static int64_t slices_of(const struct team *team, int64_t count)
+{
+    const int64_t most = !team                         ? 1
+                         : team->threads < MOST_SLICES ? team->threads
+                                                       : MOST_SLICES,
+                  slices = count / WALK_GRAIN;
+    return slices < 1 ? 1 : slices < most ? slices : most;
 }
 
 static void keep_slices(void *context, int64_t begin, int64_t end)
@@ -474,7 +519,8 @@ static void keep_slices(void *context, int64_t begin, int64_t end)
     struct keeping *keeping = context;
     const struct walk *walk = keeping->walk;
     for (int64_t slice = begin; slice < end; slice++) {
-        const int64_t first = begin_of(keeping, slice), next = begin_of(keeping, slice + 1);
+        const int64_t first = begin_of(keeping->count, keeping->n, slice),
+                      next = begin_of(keeping->count, keeping->n, slice + 1);
         int64_t *told = keeping->told[slice];
         char *at[GIR_MAX_ARGS];
         for (uint32_t k = 0; k < walk->n_args; k++)
@@ -493,7 +539,8 @@ static int64_t join_slices(const struct keeping *keeping, uint32_t k)
     int64_t all = keeping->told[0][k];
     for (int64_t slice = 1; slice < keeping->n; slice++) {
         const int64_t kept = keeping->told[slice][k];
-        memmove(to + all * size, to + begin_of(keeping, slice) * size, (size_t)(kept * size));
+        memmove(to + all * size, to + begin_of(keeping->count, keeping->n, slice) * size,
+                (size_t)(kept * size));
         all += kept;
     }
     return all;
@@ -502,21 +549,91 @@ static int64_t join_slices(const struct keeping *keeping, uint32_t k)
 /* Only now it is known how many elements results have. */
 static void run_keeping(const struct setup *s, const struct walk *walk, int64_t count)
 {
-    const struct team *team = s->args->env->team;
-    const int64_t most = !team                         ? 1
-                         : team->threads < MOST_SLICES ? team->threads
-                                                       : MOST_SLICES,
-                  slices = count / WALK_GRAIN;
     struct keeping keeping; /* large, and filled as far as there are slices */
     keeping.walk = walk;
     keeping.count = count;
-    keeping.n = slices < 1 ? 1 : slices < most ? slices : most;
-    team_for(team, keeping.n, 1, keep_slices, &keeping);
+    keeping.n = slices_of(s->args->env->team, count);
+    team_for(s->args->env->team, keeping.n, 1, keep_slices, &keeping);
     for (uint32_t k = 0; k < walk->n_args; k++) {
         const struct gir_map *map = &s->part->maps[k];
         if (gir_args(s->part->kernel)[k].is_kept)
             s->args->outputs[map->index]->tensor.dims[map->rank - 1] = join_slices(&keeping, k);
     }
+}
+
+/* ---- Kernels that check ---------------------------------------------------------------------- */
+
+/* Threads that share the elements, and what each was told. */
+struct checking {
+    const struct walk *walk;
+    int64_t count, n; /* elements, slices */
+    int64_t told[MOST_SLICES][2 * GIR_MAX_ARGS + 1];
+};
+
+static void check_slices(void *context, int64_t begin, int64_t end)
+{
+    struct checking *checking = context;
+    for (int64_t slice = begin; slice < end; slice++) {
+        for (uint32_t k = 0; k < checking->walk->n_args; k++)
+            checking->told[slice][k] = -1;
+        walk_run_checked(checking->walk, begin_of(checking->count, checking->n, slice),
+                         begin_of(checking->count, checking->n, slice + 1), checking->told[slice]);
+    }
+}
+
+/* Where there is no row at all, nothing may be read but what is there instead: so much of it that
+ * one element is computed, whose number is wrong. */
+static int64_t stand_in(const struct setup *s, struct walk *walk, int64_t count)
+{
+    static const char nothing[GIR_MAX_FIELDS * sizeof(uint64_t)];
+    for (uint32_t k = 0; k < walk->n_args; k++)
+        if (gir_args(s->part->kernel)[k].is_looked_up && s->n_rows[k] == 0) {
+            walk->data[k] = (char *)nothing;
+            count = 1;
+        }
+    return count;
+}
+
+/* Of the argument that the first op asks for what it has not; NULL: there is none. */
+static const struct gir_map *find_failed(const struct checking *checking,
+                                         const struct device_part *part, uint32_t *arg,
+                                         const int64_t **told)
+{
+    const struct gir_map *first = NULL;
+    for (uint32_t k = 0; k < part->kernel->n_args; k++) {
+        int64_t slice = 0;
+        while (slice < checking->n && checking->told[slice][k] < 0)
+            slice++;
+        if (slice == checking->n || (first && !is_before(part->maps[k].op, first->op)))
+            continue;
+        first = &part->maps[k];
+        *arg = k;
+        *told = checking->told[slice];
+    }
+    return first;
+}
+
+/* The error is a Gather's, whose numbers lie along one axis of the space. */
+static tssa_status *run_checking(const struct setup *s, struct walk *walk, int64_t count)
+{
+    struct checking checking; /* large, and filled as far as there are slices */
+    const int64_t *told;
+    uint32_t k;
+    checking.walk = walk;
+    checking.count = stand_in(s, walk, count);
+    checking.n = slices_of(s->args->env->team, checking.count);
+    team_for(s->args->env->team, checking.n, 1, check_slices, &checking);
+    const struct gir_map *map = find_failed(&checking, s->part, &k, &told);
+    if (!map)
+        return NULL;
+    int64_t at = told[k];
+    for (int axis = s->part->space.rank - 1; axis > map->lookup; axis--)
+        at /= s->dims[axis];
+    at %= s->dims[map->lookup];
+    return blame(ERROR(TSSA_RUNTIME,
+                       "index %" PRId64 " (number %" PRId64 ") is outside a dim of %" PRId64,
+                       told[walk->n_args + k], at, s->n_rows[k]),
+                 map);
 }
 
 static tssa_status *run_part(struct setup *s, const struct device_fused *fused, bool made)
@@ -529,6 +646,8 @@ static tssa_status *run_part(struct setup *s, const struct device_fused *fused, 
         covered = find_covered(s, fused, count);
     if (count && gir_keeps(s->part->kernel))
         run_keeping(s, &walk, count);
+    else if (count && gir_checks(s->part->kernel))
+        TRY(run_checking(s, &walk, count));
     else if (s->part->space.column < 0)
         run_around(s, &walk, count, &covered);
     else if (count)

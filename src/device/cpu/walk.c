@@ -38,12 +38,8 @@ static void go_to(const struct walk *walk, int64_t begin, int64_t *index, char *
     }
 }
 
-/*
- * Elements [begin, end): a part of a row, or as many rows as there are before the next axis turns.
- */
-void walk_run(void *context, int64_t begin, int64_t end)
+void walk_run_checked(const struct walk *walk, int64_t begin, int64_t end, int64_t *told)
 {
-    const struct walk *walk = context;
     const int64_t length = walk->sizes[0];
     while (begin < end) {
         int64_t index[TSSA_MAX_RANK], n = length, rows = 1;
@@ -55,9 +51,16 @@ void walk_run(void *context, int64_t begin, int64_t end)
             rows = (end - begin) / length;
         if (rows > walk->sizes[1] - index[1])
             rows = walk->sizes[1] - index[1];
-        walk->code->run((void *const *)at, walk->given, rows, n, &walk->code->calls, NULL);
+        if (told)
+            told[2 * walk->n_args] = begin;
+        walk->code->run((void *const *)at, walk->given, rows, n, &walk->code->calls, told);
         begin += rows * n;
     }
+}
+
+void walk_run(void *context, int64_t begin, int64_t end)
+{
+    walk_run_checked(context, begin, end, NULL);
 }
 
 /* Columns of a triangle that are computed together: a vector has no more. */

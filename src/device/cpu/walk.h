@@ -39,8 +39,12 @@ struct walk_call {
 tssa_status *walk_does_not_fit(uint32_t index, const struct tensor *tensor);
 /* When the axes are known: there are two at least, of one element where there are none. */
 void walk_finish(struct walk *walk);
-/* For team_for: elements [begin, end) of all. */
+/* For team_for: elements [begin, end) of all: a part of a row after the other, or as many rows as
+ * there are before the next axis turns. */
 void walk_run(void *walk, int64_t begin, int64_t end);
+/* The same of a kernel that checks, which tells as a call of the code does (codegen_run), elements
+ * counted from the walk's first one; `told` is NULL of others. */
+void walk_run_checked(const struct walk *walk, int64_t begin, int64_t end, int64_t *told);
 /* The same of columns [begin, end), all rows of each. */
 void walk_run_columns(void *walk, int64_t begin, int64_t end);
 

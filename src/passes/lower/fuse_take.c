@@ -166,12 +166,26 @@ static bool gathers(const struct rule *rule)
     return false;
 }
 
+/* Are the indices of a gather computed, element by element, for nobody else? */
+static bool computes_indices(const struct ir_op *op)
+{
+    const struct rule *rule = rule_of(op);
+    for (uint32_t i = 0; i < rule->n_steps; i++) {
+        if (rule->steps[i].kind != RULE_GATHER)
+            continue;
+        const struct ir_value *indices = rule_param_value(op, &rule->steps[i].params[1]);
+        return indices->op && indices->op->info->cls == IR_CLASS_ELEMENTWISE &&
+               !indices->op->n_blocks && indices->uses && !indices->uses->next;
+    }
+    return false;
+}
+
 static uint32_t class_of(const struct ir_op *op)
 {
     if (ir_fuse_keeps(op))
         return IR_FUSES_KEEPS;
     if (ir_op_is(op, IR_OP_access) && gathers(rule_of(op)))
-        return IR_FUSES_GATHERS;
+        return computes_indices(op) ? IR_FUSES_INDICES : IR_FUSES_GATHERS;
     if (ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_assign))
         return IR_FUSES_RULES;
     if (ir_op_is(op, IR_OP_Concat))
