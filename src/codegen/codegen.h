@@ -43,9 +43,9 @@ enum { CODEGEN_CALLS_KEPT = 4 }; /* the place of the last one */
  * for each element of one, and for CODEGEN_MORE elements more.
  *
  * Of a kernel that keeps, `rows` is 1, and `scratch` is numbers, int64, one for each argument and
- * one more. That of an argument which is kept is how many elements it has already: what is kept
- * goes behind them, and the number is then how many it has. There is room for n more, which may
- * all be written, whatever is kept. The last one is the position of the first element.
+ * one more. That of an argument which is kept is how many elements or records it has already: what
+ * is kept goes behind them, and the number is then how many it has. There is room for n more, which
+ * may all be written, whatever is kept. The last one is the position of the first element.
  *
  * Of a kernel that checks, `scratch` is numbers as well, two for each argument and one more, which
  * is what the first element is counted from. Number k is -1, or an element, in the order of rows,
@@ -83,7 +83,7 @@ struct codegen {
 /* The plugin, and its symbol: const struct codegen *(char *message, size_t size). NULL: it cannot
  * be used here, and the message says why. Its number is that of all that is above. */
 #define CODEGEN_PLUGIN "tssa-llvm"
-#define CODEGEN_SYMBOL "tssa_plugin_codegen_6"
+#define CODEGEN_SYMBOL "tssa_plugin_codegen_7"
 typedef const struct codegen *(*codegen_open)(char *message, size_t size);
 
 #endif

@@ -134,7 +134,9 @@ struct device_part {
     const void *code;
     struct gir_part_space space;
     const struct gir_map *maps; /* per argument of the kernel */
-    bool is_triangle;           /* of columns whose first rows tell all: gir/triangle.h */
+    uint32_t n_copies;
+    const struct gir_copy *copies;
+    bool is_triangle; /* of columns whose first rows tell all: gir/triangle.h */
     int64_t diagonal;
 };
 

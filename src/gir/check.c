@@ -84,6 +84,7 @@ struct checker {
     uint32_t at;
     bool has_stored;
     uint8_t stored[GIR_MAX_ARGS]; /* fields of results, by bit */
+    uint32_t where[GIR_MAX_ARGS]; /* of what is kept: the step that says it */
     uint32_t n_reductions, n_states, n_nexts;
     bool iterates;                /* gir_iterates */
     bool is_one[GIR_MAX_CODES];   /* per step before: is it one value for a row, or for a column? */
@@ -99,20 +100,20 @@ static tssa_status *wrong(const struct checker *c, const char *what)
 static tssa_status *check_arg(const struct gir_kernel *kernel, uint32_t i)
 {
     const struct gir_arg *args = gir_args(kernel), *arg = &args[i];
-    bool good =
-        dtype_in(TYPES_MEMORY, arg->dtype) && arg->is_result <= 1 && arg->moves < GIR_MOVES_COUNT &&
-        arg->fields >= 1 && arg->fields <= GIR_MAX_FIELDS &&
-        (arg->fields == 1 || arg->moves == GIR_SIDE_BY_SIDE ||
-         (arg->moves == GIR_STAYS && !arg->is_result)) &&
-        arg->per_column <= kernel->columns &&
-        (!kernel->columns || !arg->is_result ||
-         ((arg->per_column || gir_iterates(kernel)) && !arg->may_lie_on)) &&
-        arg->is_looked_up <= 1 && arg->is_kept <= 1 && arg->is_checked <= arg->is_looked_up &&
-        (!arg->is_kept || (arg->is_result && arg->moves == GIR_SIDE_BY_SIDE && arg->fields == 1 &&
-                           !arg->may_lie_on && !kernel->columns && !kernel->whole_rows)) &&
-        (!arg->is_looked_up || (!arg->is_result && arg->fields == 1 && !kernel->columns)) &&
-        (!arg->is_result || arg->moves || kernel->whole_rows) &&
-        ((arg->is_result && arg->moves) || !arg->may_lie_on);
+    bool good = dtype_in(TYPES_MEMORY, arg->dtype) && arg->is_result <= 1 &&
+                arg->moves < GIR_MOVES_COUNT && arg->fields >= 1 && arg->fields <= GIR_MAX_FIELDS &&
+                (arg->fields == 1 || arg->moves == GIR_SIDE_BY_SIDE ||
+                 (arg->moves == GIR_STAYS && !arg->is_result)) &&
+                arg->per_column <= kernel->columns &&
+                (!kernel->columns || !arg->is_result ||
+                 ((arg->per_column || gir_iterates(kernel)) && !arg->may_lie_on)) &&
+                arg->is_looked_up <= 1 && arg->is_kept <= 1 &&
+                arg->is_checked <= arg->is_looked_up &&
+                (!arg->is_kept || (arg->is_result && arg->moves == GIR_SIDE_BY_SIDE &&
+                                   !arg->may_lie_on && !kernel->columns && !kernel->whole_rows)) &&
+                (!arg->is_looked_up || (!arg->is_result && arg->fields == 1 && !kernel->columns)) &&
+                (!arg->is_result || arg->moves || kernel->whole_rows) &&
+                ((arg->is_result && arg->moves) || !arg->may_lie_on);
     for (uint32_t k = 0; good && k < GIR_MAX_ARGS; k++)
         if (arg->may_lie_on >> k & 1)
             good = k < kernel->n_args && !args[k].is_result && arg->moves == GIR_SIDE_BY_SIDE &&
@@ -190,6 +191,9 @@ static tssa_status *check_memory(struct checker *c, const struct gir_code *code)
         return wrong(c, "it does not suit the argument");
     if (keeps && c->codes[code->operands[1]].type != TSSA_BOOL)
         return wrong(c, "what says what is kept is no truth value");
+    if (keeps && c->stored[number] && c->where[number] != code->operands[1])
+        return wrong(c, "fields are kept of different records");
+    c->where[number] = code->operands[1];
     if (code->op == GIR_LOOKUP && (c->codes[code->operands[0]].type != TSSA_INT64 ||
                                    (arg->moves && !c->is_one[code->operands[0]])))
         return wrong(c, "it looks up what is no number of a row");

@@ -168,7 +168,7 @@ static double time_of(const struct counting *c, const struct gir_code *code)
     case GIR_STORE:
         return (1 + shuffles(arg->fields)) * operation;
     case GIR_KEEP: /* permutations of eight lanes each, and where they go */
-        return KEEPING * operation;
+        return (KEEPING + shuffles(arg->fields)) * operation;
     case GIR_SCALAR:
         return time_of_scalar(c->rates, code);
     case GIR_REDUCE:

@@ -240,7 +240,7 @@ static double apart_of(const struct ir_op *fuse, const struct gir_part *part, ui
     int axis = s->shape.rank - 1;
     while (axis >= 0 && !has_axis(s, axis))
         axis--;
-    if (map->index == GIR_POSITIONS || axis < 0)
+    if (!gir_is_of_op(map) || axis < 0)
         return 0;
     const struct gir_layout layout =
         gir_view_layout(value_of(fuse, arg->is_result, map->index)->type, map->rule);
@@ -300,7 +300,7 @@ void gir_extent_of_part(const struct ir_op *fuse, const struct gir_part *part,
         s.axes[k] = map->axes;
         s.bent[k] = map->rule != NULL;
         regions[k].rank = 0;
-        if (map->index == GIR_POSITIONS)
+        if (!gir_is_of_op(map))
             continue;
         regions[k] = region_of(fuse, &gir_args(kernel)[k], map, sizes);
         tell(&s, k, s.shape.rank - regions[k].rank, &regions[k]);
@@ -324,9 +324,9 @@ void gir_extent_of_part(const struct ir_op *fuse, const struct gir_part *part,
     for (uint32_t k = 0; k < kernel->n_args; k++) {
         const struct gir_arg *arg = &gir_args(kernel)[k];
         extent->apart[k] = apart_of(fuse, part, k, &s);
-        extent->regions += part->maps[k].index != GIR_POSITIONS;
-        extent->elements[k] = part->maps[k].index == GIR_POSITIONS ? 0
-                              : arg->is_looked_up                  ? looked_up(&regions[k], all)
-                                                  : elements_of(&s, k) * arg->fields;
+        extent->regions += gir_is_of_op(&part->maps[k]);
+        extent->elements[k] = !gir_is_of_op(&part->maps[k]) ? 0
+                              : arg->is_looked_up           ? looked_up(&regions[k], all)
+                                                            : elements_of(&s, k) * arg->fields;
     }
 }

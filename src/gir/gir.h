@@ -115,6 +115,8 @@
  *     keep 2 %0 where %2
  *     keep 3 %3 where %2
  *
+ * Or records are kept, all fields of one by the same truth value.
+ *
  * A kernel of a grid is for devices that have a thread for each element, to which it is all the
  * same where in memory that is. Its arguments are wholes, of so many elements as is told in the
  * call, and a step tells the number of the element that is looked up, or stored. Outside of the
@@ -216,9 +218,9 @@ struct gir_arg {
     uint8_t fields;
     uint8_t per_column;   /* of a kernel of columns: it does not move from row to row */
     uint8_t is_looked_up; /* of an operand without records: a step tells where its elements are */
-    uint8_t is_kept;      /* of a result: elements that are kept are stored, by GIR_KEEP */
-    uint8_t is_checked;   /* of what is looked up in: there may be no such row */
-    uint64_t may_lie_on;  /* of a result: the operands, by bit, whose memory it may take */
+    uint8_t is_kept;    /* of a result: elements or records that are kept are stored, by GIR_KEEP */
+    uint8_t is_checked; /* of what is looked up in: there may be no such row */
+    uint64_t may_lie_on; /* of a result: the operands, by bit, whose memory it may take */
 };
 
 struct gir_kernel {

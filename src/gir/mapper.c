@@ -496,18 +496,18 @@ void mapper_store(struct mapper *m, const struct ir_value *value, uint32_t index
                                           .bits = gir_bits(arg, field)});
 }
 
-void mapper_keep(struct mapper *m, const struct ir_value *value, uint32_t index, uint32_t step,
-                 uint32_t where)
+void mapper_keep(struct mapper *m, const struct ir_value *value, uint32_t index, uint32_t field,
+                 uint32_t fields, uint32_t step, uint32_t where)
 {
     const struct rule_param first[] = {rule_constant(0), rule_constant(0)};
     const struct rule_step select = {RULE_SELECT, 2, first};
     struct gir_view view = {0};
-    if (value->type->rank > 1) { /* numbers of one axis */
+    if (value->type->rank > 1 && fields == 1) { /* numbers of one axis */
         view.rule = rule_create(m->body->graph, 1, &select);
         if (!mapper_check(m, view.rule ? NULL : status_out_of_memory(), true))
             return;
     }
-    const uint32_t arg = find_arg(m, value, index, true, 1, &view, -1, 0);
+    const uint32_t arg = find_arg(m, value, index, true, fields, &view, -1, 0);
     const tssa_dtype type = loaded_as(value->type->dtype);
     step = gir_make_as(&m->maker, step, type);
     if (m->maker.why)
@@ -516,5 +516,25 @@ void mapper_keep(struct mapper *m, const struct ir_value *value, uint32_t index,
     gir_make(&m->maker, (struct gir_code){.op = GIR_KEEP,
                                           .type = (uint8_t)type,
                                           .operands = {step, where},
-                                          .bits = gir_bits(arg, 0)});
+                                          .bits = gir_bits(arg, field)});
+}
+
+uint32_t mapper_store_mask(struct mapper *m, uint32_t where)
+{
+    const struct gir_map map = {.index = GIR_MASK, .rank = 1, .axes = 1, .lookup = -1};
+    const uint32_t step = gir_make_as(&m->maker, where, TSSA_UINT8);
+    for (uint32_t i = 0; i < m->maker.n; i++) /* it may be a result of the op, too */
+        if (m->maker.codes[i].op == GIR_STORE && m->maker.codes[i].operands[0] == step &&
+            m->args[gir_arg_of(&m->maker.codes[i])].dtype == TSSA_BOOL)
+            return gir_arg_of(&m->maker.codes[i]);
+    if (m->n_args == GIR_MAX_ARGS)
+        return mapper_refuse(m, "it has more arguments than kernels may have");
+    m->part->maps[m->n_args] = map;
+    m->side_by_side[m->n_args] = 1;
+    m->args[m->n_args] = (struct gir_arg){.dtype = TSSA_BOOL, .is_result = true, .fields = 1};
+    gir_make(&m->maker, (struct gir_code){.op = GIR_STORE,
+                                          .type = TSSA_UINT8,
+                                          .operands = {step},
+                                          .bits = gir_bits(m->n_args, 0)});
+    return m->n_args++;
 }

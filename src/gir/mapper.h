@@ -94,9 +94,13 @@ uint32_t mapper_reduce(struct mapper *m, const struct ir_op *op, const struct gi
 void mapper_store(struct mapper *m, const struct ir_value *value, uint32_t index,
                   const struct rule *rule, uint32_t field, uint32_t fields, uint32_t step);
 
-/* Stores a step as a result where the other one is true, one behind the other. */
-void mapper_keep(struct mapper *m, const struct ir_value *value, uint32_t index, uint32_t step,
-                 uint32_t where);
+/* Stores a step as a field of those of a result where the other one is true, one behind the other.
+ */
+void mapper_keep(struct mapper *m, const struct ir_value *value, uint32_t index, uint32_t field,
+                 uint32_t fields, uint32_t step, uint32_t where);
+
+/* Stores the step, a truth value, for whoever calls the kernel: the argument. */
+uint32_t mapper_store_mask(struct mapper *m, uint32_t where);
 
 /* ---- maps.c ---------------------------------------------------------------------------------- */
 

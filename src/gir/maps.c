@@ -67,7 +67,7 @@ void mapper_finish_args(struct mapper *m)
                                       : GIR_STAYS;
         if (arg->fields > 1 && arg->moves == GIR_STRIDED)
             mapper_refuse(m, "records are not side by side");
-        if (m->part->maps[i].index != GIR_POSITIONS && (!arg->is_result || m->parts->n > 0))
+        if (gir_is_of_op(&m->part->maps[i]) && (!arg->is_result || m->parts->n > 0))
             told |= m->part->maps[i].axes;
     }
     for (uint32_t i = 0; i < m->n_args; i++)
@@ -139,15 +139,6 @@ static const struct ir_op *keeper_of(const struct ir_value *value)
     return value->op && ir_fuse_keeps(value->op) ? value->op : NULL;
 }
 
-/* What a result is made of, where the root sees it. */
-static uint32_t evaluate_result(struct mapper *m, const struct ir_value *value)
-{
-    const struct ir_op *keeper = keeper_of(value);
-    if (keeper && ir_op_is(keeper, IR_OP_NonZero))
-        return gir_make(&m->maker, (struct gir_code){.op = GIR_POSITION, .type = TSSA_INT64});
-    return mapper_evaluate(m, keeper ? ir_operand(keeper, 0) : value, m->root);
-}
-
 static void evaluate_results(struct mapper *m, uint32_t *steps)
 {
     const struct ir_op *ret = ir_block_return(m->body);
@@ -155,38 +146,20 @@ static void evaluate_results(struct mapper *m, uint32_t *steps)
     for (uint32_t i = 0; i < m->fuse->n_results; i++)
         if (m->fuse->results[i].wanted &&
             (!m->active || m->marked[ir_operand(ret, i)->id - m->first_value]))
-            steps[i] = evaluate_result(m, ir_operand(ret, i));
+            steps[i] = mapper_evaluate(m, ir_operand(ret, i), m->root);
         else
             steps[i] = GIR_NONE;
-}
-
-/* Where elements of the result are kept; GIR_NONE: they all are there. */
-static void evaluate_masks(struct mapper *m, const uint32_t *steps, uint32_t *where)
-{
-    const struct ir_op *ret = ir_block_return(m->body);
-    for (uint32_t i = 0; i < m->fuse->n_results; i++) {
-        const struct ir_op *keeper = steps[i] == GIR_NONE ? NULL : keeper_of(ir_operand(ret, i));
-        where[i] = GIR_NONE;
-        if (keeper)
-            where[i] = gir_make_as(&m->maker, mapper_evaluate(m, ir_fuse_mask(keeper), m->root),
-                                   TSSA_BOOL);
-    }
 }
 
 /* Steps of the part, of what the root sees. */
 static void fill_part(struct mapper *m)
 {
     const struct ir_op *ret = ir_block_return(m->body);
-    uint32_t steps[GIR_MAX_ARGS], where[GIR_MAX_ARGS];
+    uint32_t steps[GIR_MAX_ARGS];
     evaluate_results(m, steps);
-    evaluate_masks(m, steps, where);
     for (uint32_t i = 0; i < m->fuse->n_results; i++)
-        if (steps[i] != GIR_NONE && !m->maker.why) {
-            if (where[i] == GIR_NONE)
-                mapper_store(m, ir_operand(ret, i), i, m->root.rule, 0, 1, steps[i]);
-            else
-                mapper_keep(m, ir_operand(ret, i), i, steps[i], where[i]);
-        }
+        if (steps[i] != GIR_NONE && !m->maker.why)
+            mapper_store(m, ir_operand(ret, i), i, m->root.rule, 0, 1, steps[i]);
     mapper_finish_args(m);
 }
 
@@ -273,6 +246,146 @@ static tssa_status *make_columns(struct mapper *m, const struct ir_op *reduction
     mapper_finish_columns(m);
     return m->maker.why ? NULL : mapper_finish_part(m);
 }
+
+/* ---- Masks ----------------------------------------------------------------------------------- */
+
+_Static_assert(IR_FUSE_COLUMNS <= GIR_MAX_FIELDS, "a row that is kept is a record");
+
+/* A result, or what it keeps elements or rows of. */
+struct kept {
+    uint32_t fields; /* 0: nobody wants it, or it is copied */
+    uint32_t steps[GIR_MAX_FIELDS];
+    uint32_t where; /* GIR_NONE: all are there */
+};
+
+/* Of what the op keeps, a column of several, or all there is. */
+static uint32_t evaluate_column(struct mapper *m, const struct ir_op *keeper, uint32_t column,
+                                uint32_t columns)
+{
+    const struct rule_param params[] = {rule_constant(1), rule_constant(column)};
+    const struct rule_step select = {RULE_SELECT, 2, params};
+    struct gir_view view = {0};
+    if (ir_op_is(keeper, IR_OP_NonZero))
+        return gir_make(&m->maker, (struct gir_code){.op = GIR_POSITION, .type = TSSA_INT64});
+    if (columns > 1) {
+        view.rule = rule_create(m->body->graph, 1, &select);
+        if (!mapper_check(m, view.rule ? NULL : status_out_of_memory(), true))
+            return 0;
+    }
+    return mapper_evaluate(m, ir_operand(keeper, 0), view);
+}
+
+/* Are rows kept that are there already? */
+static bool is_copied(const struct ir_op *keeper)
+{
+    const struct ir_value *x = ir_operand(keeper, 0);
+    return x->type->rank > 1 && !x->op;
+}
+
+static void evaluate_kept(struct mapper *m, const struct ir_value *value, struct kept *kept)
+{
+    const struct ir_op *keeper = keeper_of(value);
+    kept->where = GIR_NONE;
+    if (!keeper) {
+        kept->fields = 1;
+        kept->steps[0] = mapper_evaluate(m, value, m->root);
+        return;
+    }
+    if (!is_copied(keeper)) {
+        kept->fields = (uint32_t)ir_fuse_kept_columns(keeper);
+        if (!kept->fields)
+            mapper_refuse(m, "rows that are kept are longer than kernels compute them");
+        for (uint32_t c = 0; c < kept->fields; c++)
+            kept->steps[c] = evaluate_column(m, keeper, c, kept->fields);
+    }
+    kept->where =
+        gir_make_as(&m->maker, mapper_evaluate(m, ir_fuse_mask(keeper), m->root), TSSA_BOOL);
+}
+
+static void store_kept(struct mapper *m, uint32_t index, const struct kept *kept)
+{
+    const struct ir_value *value = ir_operand(ir_block_return(m->body), index);
+    for (uint32_t c = 0; c < kept->fields && !m->maker.why; c++)
+        if (kept->where == GIR_NONE)
+            mapper_store(m, value, index, NULL, 0, 1, kept->steps[c]);
+        else
+            mapper_keep(m, value, index, c, kept->fields, kept->steps[c], kept->where);
+}
+
+#define SHORT_ROW_BYTES 32
+
+/* Are the rows of what is kept so short that they are best found by their numbers? Of longer ones
+ * several side by side are best copied at once. */
+static bool has_short_records(const struct ir_op *keeper)
+{
+    const struct ir_type *type = ir_operand(keeper, 0)->type;
+    int64_t bytes = (int64_t)dtype_info(type->dtype)->size, dim;
+    for (int i = ir_fuse_kept_axis(keeper) + 1; i < type->rank; i++)
+        if (!dim_is_const(type->dims[i], &dim) || !i64_mul(bytes, dim, &bytes))
+            return false;
+    return bytes <= SHORT_ROW_BYTES;
+}
+
+/* The argument that tells which rows are kept where the step is true, made where there is none. */
+static uint32_t teller_of(struct mapper *m, const struct ir_op *keeper, uint32_t where)
+{
+    for (uint32_t i = 0; has_short_records(keeper) && i < m->maker.n; i++) {
+        const struct gir_code *code = &m->maker.codes[i];
+        if (code->op == GIR_KEEP && code->operands[1] == where &&
+            m->maker.codes[code->operands[0]].op == GIR_POSITION)
+            return gir_arg_of(code);
+    }
+    return mapper_store_mask(m, where);
+}
+
+/* Behind all that is stored. */
+static void copy_kept(struct mapper *m, uint32_t index, const struct kept *kept)
+{
+    const struct ir_op *keeper = keeper_of(ir_operand(ir_block_return(m->body), index));
+    if (!keeper || kept->fields || m->maker.why)
+        return;
+    const struct gir_copy copy = {.operand = ir_operand(keeper, 0)->index,
+                                  .result = index,
+                                  .axis = ir_fuse_kept_axis(keeper),
+                                  .told_by = teller_of(m, keeper, kept->where)};
+    m->part->copies[m->part->n_copies++] = copy;
+}
+
+/* Does the kernel keep anything itself? Rows that are copied by a mask take an operator no longer.
+ */
+static bool keeps_here(const struct mapper *m)
+{
+    for (uint32_t i = 0; i < m->n_args; i++)
+        if (m->args[i].is_kept)
+            return true;
+    return false;
+}
+
+/* One part, of elements that a mask has; what has several columns is read by column. */
+static tssa_status *make_kept(struct mapper *m)
+{
+    const struct ir_op *ret = ir_block_return(m->body);
+    struct kept kept[GIR_MAX_ARGS] = {{0}};
+    m->active = NULL;
+    m->unrolls = true;
+    m->root = (struct gir_view){0};
+    m->region = (struct mapper_region){0};
+    begin_region(m, m->like->rank);
+    for (uint32_t i = 0; i < m->fuse->n_results && !m->maker.why; i++)
+        if (m->fuse->results[i].wanted)
+            evaluate_kept(m, ir_operand(ret, i), &kept[i]);
+    for (uint32_t i = 0; i < m->fuse->n_results; i++)
+        store_kept(m, i, &kept[i]);
+    if (!m->maker.why && !keeps_here(m))
+        mapper_refuse(m, "all that is kept of it are rows that it does not compute");
+    for (uint32_t i = 0; i < m->fuse->n_results; i++)
+        if (m->fuse->results[i].wanted)
+            copy_kept(m, i, &kept[i]);
+    mapper_finish_args(m);
+    return m->maker.why ? NULL : mapper_finish_part(m);
+}
+
+/* ---- Which parts ----------------------------------------------------------------------------- */
 
 /* Is it there after the run as it was before? */
 static bool is_lasting(const struct ir_value *value)
@@ -362,10 +475,6 @@ static tssa_status *make_region(struct mapper *m, struct mapper_region region)
     if (!m->is_cut || m->status)
         return NULL;
     forget_why(m);
-    if (keeps(m->fuse)) {
-        mapper_refuse(m, "pieces of a Concat meet in what elements are kept of");
-        return NULL;
-    }
     const int axis = m->cut_axis;
     if (!(region.cut >> axis & 1)) {
         region.cut |= 1u << axis;
@@ -402,8 +511,7 @@ static const struct ir_type *find_like(const struct ir_op *fuse)
         if (!fuse->results[i].wanted)
             continue;
         const struct ir_op *keeper = keeper_of(ir_operand(ret, i));
-        const struct ir_type *type =
-            keeper ? ir_operand(keeper, 0)->type : ir_operand(ret, i)->type;
+        const struct ir_type *type = keeper ? ir_fuse_mask(keeper)->type : ir_operand(ret, i)->type;
         if (type->kind != TYPE_TENSOR || type->rank < 0 || (like && like->rank != type->rank))
             return NULL;
         like = like ? like : type;
@@ -444,12 +552,12 @@ static tssa_status *choose_parts(struct mapper *m)
     const int64_t columns = few_columns(m);
     bool any;
     const struct ir_op *reduction = mapper_find_reduction(m, &any);
-    if (keeps(m->fuse) && (any || has_assigns(m))) {
-        mapper_refuse(m, "what elements are kept of is reduced, or assigned to");
+    if (keeps(m->fuse) && any) {
+        mapper_refuse(m, "what elements are kept of is reduced");
         return NULL;
     }
     if (keeps(m->fuse))
-        return make_parts(m);
+        return make_kept(m);
     if (any && (!reduction || has_assigns(m) || !mapper_is_per_column(m, reduction))) {
         mapper_refuse(m, "its reductions are not of the same columns");
         return NULL;

@@ -26,6 +26,9 @@
  * other one. The space has an axis before these dims, along which are what an iteration reads by
  * its number, and what is stacked.
  *
+ * What a mask keeps (ir_fuse_keeps) is a kernel over the mask's elements. Rows of a few columns
+ * that are computed for it are records; others are copied by who calls the kernel.
+ *
  * What cannot be told in advance (an access of what an assign may or may not have written) makes it
  * no kernel.
  */
@@ -37,11 +40,12 @@
 
 #define GIR_MAX_PARTS 16
 #define GIR_COMPUTED (UINT64_C(1) << 63)
-#define GIR_POSITIONS UINT32_MAX /* 0, 1, ... along the axis that it has: of neither */
+#define GIR_POSITIONS UINT32_MAX  /* 0, 1, ... along the axis that it has: of neither */
+#define GIR_MASK (UINT32_MAX - 1) /* of rows that are copied: of neither, but written */
 
 /* An argument of a part. */
 struct gir_map {
-    uint32_t index; /* of an operand or result of the op; GIR_POSITIONS */
+    uint32_t index; /* of an operand or result of the op; GIR_POSITIONS, GIR_MASK */
     int rank;       /* of it as a whole */
     uint32_t axes;  /* of the space, by bit: those along which it has more than one element */
     int32_t lookup; /* the axis of the part along which it is looked up in; -1: it is not */
@@ -67,13 +71,29 @@ struct gir_part_space {
     int64_t result_dims[TSSA_MAX_RANK]; /* -1: told by the axis; the same in all parts */
 };
 
+/* Rows of an operand that a mask keeps, and nobody computes: who calls the kernel copies them. */
+struct gir_copy {
+    uint32_t operand, result; /* of the op */
+    int axis;
+    /* the argument in which the kernel has kept the numbers of the rows, where they are short and
+     * others want these, or the one that is the mask */
+    uint32_t told_by;
+};
+
 /* A kernel over a space of its own. The last axes of what a rule leaves, without that of a record's
  * fields, are the last ones of the space. */
 struct gir_part {
     struct gir_kernel *kernel; /* of the allocator's memory */
     struct gir_part_space space;
     struct gir_map maps[GIR_MAX_ARGS];
+    uint32_t n_copies;
+    struct gir_copy copies[GIR_MAX_ARGS];
 };
+
+static inline bool gir_is_of_op(const struct gir_map *map)
+{
+    return map->index < GIR_MASK;
+}
 
 /* To be run in this order. The first part has all results, and tells their dims. */
 struct gir_parts {

@@ -30,19 +30,65 @@ static bool is_list(const struct ir_value *value)
     return value && value->type->kind == TYPE_TENSOR && value->type->rank == 1;
 }
 
+/* Along which it keeps, of an op that may; -1: of all elements in order, whatever axes they have.
+ */
+static int64_t axis_of(const struct ir_op *op)
+{
+    if (ir_op_is(op, IR_OP_access))
+        return rule_of(op)->steps[0].params[0].value;
+    if (!ir_op_is(op, IR_OP_Compress) || !ir_attr(op, "axis"))
+        return ir_operand(op, 0)->type->rank == 1 ? 0 : -1;
+    const int64_t axis = ir_op_axis(op);
+    return axis < 0 ? axis + ir_operand(op, 0)->type->rank : axis;
+}
+
+/* Are there as many rows along the axis as the mask, a list, has elements, and of each axis before
+ * it one? */
+static bool has_rows_of(const struct ir_type *type, int64_t axis, const struct ir_value *mask)
+{
+    if (type->kind != TYPE_TENSOR || axis < 0 || axis >= type->rank ||
+        type->dims[axis] != mask->type->dims[0])
+        return false;
+    for (int i = 0; i < axis; i++)
+        if (!dim_is(type->dims[i], 1))
+            return false;
+    return true;
+}
+
 bool ir_fuse_keeps(const struct ir_op *op)
 {
     if (op->opaque || (!ir_op_is(op, IR_OP_Compress) && !ir_op_is(op, IR_OP_NonZero) &&
                        !ir_op_is(op, IR_OP_access)))
         return false;
     const struct ir_value *x = ir_operand(op, 0), *mask = ir_fuse_mask(op);
-    return is_list(x) && is_list(mask) && mask->type->dtype == TSSA_BOOL &&
-           mask->type->dims[0] == x->type->dims[0];
+    return x && is_list(mask) && mask->type->dtype == TSSA_BOOL &&
+           has_rows_of(x->type, axis_of(op), mask);
+}
+
+int64_t ir_fuse_kept_columns(const struct ir_op *op)
+{
+    int64_t n;
+    if (!ir_fuse_keeps(op))
+        return 0;
+    const struct ir_type *type = ir_operand(op, 0)->type;
+    if (type->rank == 1)
+        return 1;
+    return type->rank == 2 && axis_of(op) == 0 && dim_is_const(type->dims[1], &n) && n > 1 &&
+                   n <= IR_FUSE_COLUMNS
+               ? n
+               : 0;
+}
+
+int ir_fuse_kept_axis(const struct ir_op *op)
+{
+    return (int)axis_of(op);
 }
 
 bool ir_fuse_moves(const struct ir_op *op, uint32_t operand)
 {
-    return (ir_op_is(op, IR_OP_access) && !ir_fuse_keeps(op)) || ir_op_is(op, IR_OP_Concat) ||
+    if (ir_fuse_keeps(op))
+        return operand == 0 && !is_list(ir_operand(op, 0));
+    return ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_Concat) ||
            op->info->cls == IR_CLASS_GATHER || (ir_op_is(op, IR_OP_assign) && operand > 0);
 }
 
@@ -59,8 +105,10 @@ static bool is_index(const struct ir_op *op, uint32_t operand)
 
 bool ir_fuse_moves_elements(const struct ir_op *op, uint32_t operand)
 {
+    if (ir_fuse_keeps(op))
+        return operand == 0 && ir_fuse_kept_columns(op) > 1;
     if (ir_op_is(op, IR_OP_access))
-        return !ir_fuse_keeps(op) && (operand == 0 || is_index(op, operand));
+        return operand == 0 || is_index(op, operand);
     return ir_op_is(op, IR_OP_Concat) || op->info->cls == IR_CLASS_GATHER ||
            (ir_op_is(op, IR_OP_assign) && operand == 1);
 }

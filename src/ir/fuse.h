@@ -52,8 +52,8 @@ struct cost_machine;
  * computed, element by element; reductions of another axis than the innermost one
  * (ir_column_axis), where all of a kernel are of the same one; what depends on where an element is
  * (Trilu); loops of which an iteration is one kernel, for all of their iterations; and what keeps
- * elements that a mask tells (ir_fuse_keeps), of which nobody in the kernel reads what is kept. No
- * grid has that: how many are kept before it, an element does not know.
+ * elements or rows that a mask tells (ir_fuse_keeps), of which nobody in the kernel reads what is
+ * kept. No grid has that: how many are kept before it, an element does not know.
  */
 enum ir_fuses {
     IR_FUSES_ELEMENTWISE = 1,
@@ -121,11 +121,18 @@ bool ir_fuse_moves(const struct ir_op *op, uint32_t operand);
 bool ir_fuse_moves_elements(const struct ir_op *op, uint32_t operand);
 
 /*
- * Is it a Compress, an access by a mask alone, or a NonZero, of one axis, of which a mask that is
- * as long says of each element whether it is kept? It reads its operands where they are, and what
- * it computes is of another size.
+ * Is it a Compress, an access by a mask alone, or a NonZero, of a list, of which a mask that is as
+ * long says of each element whether it is kept? It reads its operands where they are, and what it
+ * computes is of another size. Or is it a Compress or an access that keeps rows so, along an axis
+ * before which all have one element? What it keeps rows of is read elsewhere, then.
  */
 bool ir_fuse_keeps(const struct ir_op *op);
+/* That axis, of such an op. */
+int ir_fuse_kept_axis(const struct ir_op *op);
+/* Of what of which rows are kept that may be computed where they are: how many columns there are in
+ * every run, 2 to IR_FUSE_COLUMNS; 1 of a list; 0: it may not, or nothing is kept. */
+int64_t ir_fuse_kept_columns(const struct ir_op *op);
+#define IR_FUSE_COLUMNS 8
 /* The mask, an operand of such an op. */
 struct ir_value *ir_fuse_mask(const struct ir_op *op);
 

@@ -49,6 +49,11 @@ static tssa_status *add_part(struct compiling *c, struct ir_op *op, struct devic
     made->maps =
         arena_copy(&c->graph->arena, part->maps, part->kernel->n_args * sizeof *part->maps);
     TRY_ALLOC(made->maps);
+    made->n_copies = part->n_copies;
+    made->copies =
+        arena_copy(&c->graph->arena, part->copies, part->n_copies * sizeof *part->copies);
+    if (part->n_copies)
+        TRY_ALLOC(made->copies);
     made->is_triangle = gir_find_triangle(part->kernel, part->maps, &part->space, &made->diagonal);
     part->kernel = NULL;
     return add(c, &candidate);

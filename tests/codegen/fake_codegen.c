@@ -15,7 +15,7 @@
 
 #include "codegen/codegen.h"
 
-__attribute__((visibility("default"))) const struct codegen *tssa_plugin_codegen_6(char *message,
+__attribute__((visibility("default"))) const struct codegen *tssa_plugin_codegen_7(char *message,
                                                                                    size_t size);
 
 static bool is(const char *what)
@@ -84,7 +84,7 @@ static void release(struct codegen_object *object)
         real(message, sizeof message)->release(object);
 }
 
-const struct codegen *tssa_plugin_codegen_6(char *message, size_t size)
+const struct codegen *tssa_plugin_codegen_7(char *message, size_t size)
 {
     static struct codegen codegen = {
         .compile = compile, .release = release, .version = "fake", .library = "/bin/sh"};

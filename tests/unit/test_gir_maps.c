@@ -26,6 +26,10 @@ static void print_part(const struct gir_part *part, struct text *text)
             rule_print(part->maps[k].rule, text);
         text_puts(text, "\n");
     }
+    for (uint32_t i = 0; i < part->n_copies; i++)
+        text_printf(text, "%u is of %u along %d, told by %u\n", (unsigned)part->copies[i].result,
+                    (unsigned)part->copies[i].operand, part->copies[i].axis,
+                    (unsigned)part->copies[i].told_by);
 }
 
 static void expect_parts(const char *source, const char *expected)
@@ -416,6 +420,40 @@ static void lookups(void **state)
 static void keeps(void **state)
 {
     (void)state;
+    /* Rows that are computed are records, an assign among what computes them; those that are there
+     * already are copied, by the mask, or by numbers that are wanted. */
+    expect_parts(FUSED_GRAPH("%x: f32[N, 2], %s: f32[N], %r: f32[1, N, 9]", "%x, %s, %r",
+                             "%p: f32[N, 2], %t: f32[N], %q: f32[1, N, 9]) { %m = IsNaN(%t) "
+                             "%e = Neg(%p) %a = assign(%e, %t) {rule = [select(1, 0)]} "
+                             "%k = Compress(%a, %m) {axis = 0} %b = Compress(%q, %m) {axis = 1} "
+                             "return(%k, %b)",
+                             "%y, %z"),
+                 "args 0: f32 moves, 1: f32 moves by 2, 2: f32 result kept by 2, 3: bool result\n"
+                 "%0 = load 0 : f32\n"
+                 "%1 = load 1.1 : f32\n"
+                 "%2 = NEG %1 : f32\n"
+                 "%3 = ISNAN %0 : bool\n"
+                 "keep 2.0 %0 where %3\n"
+                 "keep 2.1 %2 where %3\n"
+                 "%6 = convert %3 : u8\n"
+                 "store 3 %6\n"
+                 "0 is 1 along 1 \n"
+                 "1 is 0 along 1 \n"
+                 "2 is 0 along 1 \n"
+                 "3 is 4294967294 along 1 \n"
+                 "1 is of 2 along 1, told by 3\n");
+    expect_parts(FUSED_GRAPH("%s: f32[N], %r: i8[N, 4]", "%s, %r",
+                             "%t: f32[N], %q: i8[N, 4]) { %m = IsNaN(%t) %n = NonZero(%m) "
+                             "%b = access(%q, %m) {rule = [mask(0, $0)]} return(%b, %n)",
+                             "%y, %z"),
+                 "args 0: f32 moves, 1: i64 result kept\n"
+                 "%0 = load 0 : f32\n"
+                 "%1 = ISNAN %0 : bool\n"
+                 "%2 = position : i64\n"
+                 "keep 1 %2 where %1\n"
+                 "0 is 0 along 1 \n"
+                 "1 is 1 along 1 [select(0, 0)]\n"
+                 "0 is of 1 along 0, told by 1\n");
     expect_parts(
         FUSED_GRAPH("%x: f32[N, 6], %s: f32[]", "%x, %s",
                     "%p: f32[N, 6], %t: f32[]) { %c = access(%p) {rule = [select(1, 4)]} "
@@ -523,7 +561,8 @@ static void no_maps(void **state)
                     "%p: f32[N, 4]) { %k = Constant() {value = i64[1] [0]} %m = ReduceMax(%p, %k) "
                     "%f = access(%m) {rule = [squeeze(0)]} %a = Neg(%f) return(%a)",
                     "%y"),
-        /* Something is computed of what was kept; a mask is shorter; rows are kept. */
+        /* Something is computed of what was kept; a mask is shorter; rows are computed that are
+         * long, or kept behind another axis; all are copied. */
         FUSED_GRAPH("%x: f32[N]", "%x",
                     "%p: f32[N]) { %m = IsNaN(%p) %k = Compress(%p, %m) {axis = 0} "
                     "%a = Neg(%k) return(%a)",
@@ -532,8 +571,16 @@ static void no_maps(void **state)
                     "%p: f32[N], %m: bool[M]) { %a = Neg(%p) %k = Compress(%a, %m) {axis = 0} "
                     "return(%k)",
                     "%y"),
-        FUSED_GRAPH("%x: f32[N, 3], %s: bool[N]", "%x, %s",
-                    "%p: f32[N, 3], %m: bool[N]) { %a = Neg(%p) %k = Compress(%a, %m) {axis = 0} "
+        FUSED_GRAPH("%x: f32[N, 9], %s: bool[N]", "%x, %s",
+                    "%p: f32[N, 9], %m: bool[N]) { %a = Neg(%p) %k = Compress(%a, %m) {axis = 0} "
+                    "return(%k)",
+                    "%y"),
+        FUSED_GRAPH("%x: f32[1, N, 3], %s: bool[N]", "%x, %s",
+                    "%p: f32[1, N, 3], %m: bool[N]) { %a = Neg(%p) %k = Compress(%a, %m) "
+                    "{axis = 1} return(%k)",
+                    "%y"),
+        FUSED_GRAPH("%x: f32[N, 3], %s: f32[N]", "%x, %s",
+                    "%p: f32[N, 3], %t: f32[N]) { %m = IsNaN(%t) %k = Compress(%p, %m) {axis = 0} "
                     "return(%k)",
                     "%y"),
     };

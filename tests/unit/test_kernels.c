@@ -265,11 +265,24 @@ static void fuse_ops_that_keep(void **state)
 /* By several threads: each keeps of a slice, and these are joined. */
 static void slices_are_joined(void **state)
 {
-    static const char text[] =
+    static const char lists[] =
         FUSED_GRAPH("%x: f32[A], %s: f32[]", "%x, %s",
                     "%p: f32[A], %t: f32[]) { %m = Greater(%p, %t) %e = Exp(%p) "
                     "%k = Compress(%e, %m) {axis = 0} %n = NonZero(%m) return(%k, %n, %e)",
-                    "%y, %z, %w");
+                    "%y, %z, %w"),
+                      rows[] = FUSED_GRAPH(
+                          "%x: f32[A], %r: f32[A, 4], %l: i16[1, A, 9], %s: f32[]",
+                          "%x, %r, %l, %s",
+                          "%p: f32[A], %q: f32[A, 4], %o: i16[1, A, 9], %t: f32[]) { "
+                          "%m = Greater(%p, %t) %e = Mul(%q, %t) %k = Compress(%p, %m) {axis = 0} "
+                          "%b = Compress(%e, %m) {axis = 0} %d = Compress(%q, %m) {axis = 0} "
+                          "%f = access(%o, %m) {rule = [mask(1, $0)]} return(%k, %b, %d, %f)",
+                          "%y, %z, %v, %w"),
+                      numbers[] = FUSED_GRAPH(
+                          "%x: f32[A], %l: i16[1, A, 9], %s: f32[]", "%x, %l, %s",
+                          "%p: f32[A], %o: i16[1, A, 9], %t: f32[]) { %m = Greater(%p, %t) "
+                          "%n = NonZero(%m) %f = Compress(%o, %m) {axis = 1} return(%n, %f)",
+                          "%y, %z");
     struct device_context context;
     struct team team;
     (void)state;
@@ -277,8 +290,11 @@ static void slices_are_joined(void **state)
         skip();
     team_open(&team, 3);
     device_context_open(&context, device_find(NULL), &allocator_default, &team);
-    for (uint64_t seed = 0; seed < 60; seed++)
-        assert_true(kernel_check_text(KERNEL_KEEPS, text, seed, &context));
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        assert_true(kernel_check_text(KERNEL_KEEPS, lists, seed, &context));
+        assert_true(kernel_check_text(KERNEL_KEEPS, rows, seed, &context));
+        assert_true(kernel_check_text(KERNEL_KEEPS, numbers, seed, &context));
+    }
     device_context_close(&context);
 }
 

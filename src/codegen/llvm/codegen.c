@@ -13,7 +13,7 @@
 #include "codegen/llvm/kernel.h"
 #include "gir/form.h"
 
-__attribute__((visibility("default"))) const struct codegen *tssa_plugin_codegen_6(char *message,
+__attribute__((visibility("default"))) const struct codegen *tssa_plugin_codegen_7(char *message,
                                                                                    size_t size);
 
 static struct llvm_api llvm;
@@ -152,7 +152,7 @@ static void open_once(void)
     llvm.LLVMInitializeX86AsmPrinter();
 }
 
-const struct codegen *tssa_plugin_codegen_6(char *message, size_t size)
+const struct codegen *tssa_plugin_codegen_7(char *message, size_t size)
 {
     static const struct codegen codegen = {
         .compile = compile, .release = release, .version = version, .library = library};

@@ -41,10 +41,11 @@ struct emitter {
     LLVMValue row; /* where rows are one after the other */
     /* and the rows that are there of that; NULL: any may be loaded */
     LLVMValue row_masks[GIR_MAX_ARGS];
-    LLVMValue length;   /* of a row */
-    LLVMValue calls;    /* struct codegen_calls */
-    LLVMValue told;     /* of a kernel that keeps, or checks: what `scratch` is */
-    LLVMValue rooms[3]; /* memory for a, b and out of a call; NULL where nothing is called */
+    LLVMValue length;    /* of a row */
+    LLVMValue calls;     /* struct codegen_calls */
+    LLVMValue told;      /* of a kernel that keeps, or checks: what `scratch` is */
+    LLVMValue kept_room; /* and memory for the records of a vector; NULL: none is computed */
+    LLVMValue rooms[3];  /* memory for a, b and out of a call; NULL where nothing is called */
     LLVMValue values[GIR_MAX_CODES];
 };
 

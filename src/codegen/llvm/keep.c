@@ -48,18 +48,18 @@ static LLVMValue behind(const struct emitter *e, LLVMType type, LLVMValue pointe
 
 /* ---- How many there are ---------------------------------------------------------------------- */
 
-static LLVMValue place_of(const struct emitter *e, uint32_t number)
+LLVMValue emit_place_of_kept(const struct emitter *e, uint32_t arg)
 {
-    return behind(e, integer(e, 64), e->told, emit_int(e, 64, number));
+    return behind(e, integer(e, 64), e->told, emit_int(e, 64, arg));
 }
 
 LLVMValue emit_first_position(const struct emitter *e)
 {
-    return e->llvm->LLVMBuildLoad2(e->builder, integer(e, 64), place_of(e, e->kernel->n_args), "");
+    return e->llvm->LLVMBuildLoad2(e->builder, integer(e, 64),
+                                   emit_place_of_kept(e, e->kernel->n_args), "");
 }
 
-/* How many bits of the number are set, as an i64. */
-static LLVMValue count(struct emitter *e, LLVMValue bits)
+LLVMValue emit_count_of_bits(struct emitter *e, LLVMValue bits)
 {
     LLVMType word = integer(e, 64);
     return emit_intrinsic(e, "llvm.ctpop", &word, 1, &bits, 1);
@@ -70,6 +70,11 @@ static LLVMValue bits_of(const struct emitter *e, LLVMValue where, unsigned lane
 {
     return emit_cast(e, LLVM_ZEXT, emit_cast(e, LLVM_BITCAST, where, integer(e, lanes)),
                      integer(e, 64));
+}
+
+LLVMValue emit_bits_of_lanes(const struct emitter *e, LLVMValue where)
+{
+    return bits_of(e, where, e->lanes);
 }
 
 /* ---- Eight lanes ----------------------------------------------------------------------------- */
@@ -103,8 +108,7 @@ static LLVMValue permute_bytes(struct emitter *e, LLVMValue x, LLVMValue order, 
     return emit_intrinsic(e, "llvm.x86.ssse3.pshuf.b.128", NULL, 0, args, 2);
 }
 
-/* The numbers of the bits that are set. */
-static LLVMValue order_of(const struct emitter *e, LLVMValue bits)
+LLVMValue emit_order_of_bits(const struct emitter *e, LLVMValue bits)
 {
     LLVMValue table = emit_entry_of(e, e->calls, CODEGEN_CALLS_KEPT);
     LLVMValue order = e->llvm->LLVMBuildLoad2(e->builder, vector(e, 8, STEP),
@@ -116,7 +120,7 @@ static LLVMValue order_of(const struct emitter *e, LLVMValue bits)
 /* x, eight integers of so many bytes, those first of which the bits are set. */
 static LLVMValue permute(struct emitter *e, LLVMValue x, LLVMValue bits, unsigned size)
 {
-    LLVMValue order = order_of(e, bits);
+    LLVMValue order = emit_order_of_bits(e, bits);
     if (size < 4)
         return permute_bytes(e, x, order, size);
     LLVMValue args[] = {x, emit_cast(e, LLVM_ZEXT, order, vector(e, 32, STEP))};
@@ -129,7 +133,8 @@ static void keep_vector(struct emitter *e, const struct gir_code *code, LLVMValu
 {
     const unsigned width = emit_size(code->type), times = width == 8 ? 2 : 1, size = width / times,
                    lanes = e->lanes * times;
-    LLVMValue place = place_of(e, gir_arg_of(code)), step = emit_int(e, 64, (1u << STEP) - 1);
+    LLVMValue place = emit_place_of_kept(e, gir_arg_of(code)),
+              step = emit_int(e, 64, (1u << STEP) - 1);
     LLVMValue at = e->llvm->LLVMBuildLoad2(e->builder, integer(e, 64), place, "");
     value = emit_cast(e, LLVM_BITCAST, value, vector(e, 8 * size, lanes));
     LLVMValue all = bits_of(e, times > 1 ? choose(e, where, 0, e->lanes, times) : where, lanes);
@@ -141,7 +146,7 @@ static void keep_vector(struct emitter *e, const struct gir_code *code, LLVMValu
             kept = choose(e, kept, 0, STEP, 1);
         LLVMValue to = behind(e, integer(e, 8 * width), e->args[gir_arg_of(code)], at);
         e->llvm->LLVMSetAlignment(e->llvm->LLVMBuildStore(e->builder, kept, to), width);
-        LLVMValue n = count(e, bits);
+        LLVMValue n = emit_count_of_bits(e, bits);
         if (times > 1)
             n = emit_binary(e, LLVM_LSHR, n, emit_int(e, 64, 1));
         at = emit_binary(e, LLVM_ADD, at, n);
@@ -153,7 +158,8 @@ static void keep_vector(struct emitter *e, const struct gir_code *code, LLVMValu
 static void keep_positions(struct emitter *e, const struct gir_code *code, LLVMValue where)
 {
     LLVMType words = vector(e, 64, STEP);
-    LLVMValue place = place_of(e, gir_arg_of(code)), step = emit_int(e, 64, (1u << STEP) - 1);
+    LLVMValue place = emit_place_of_kept(e, gir_arg_of(code)),
+              step = emit_int(e, 64, (1u << STEP) - 1);
     LLVMValue at = e->llvm->LLVMBuildLoad2(e->builder, integer(e, 64), place, "");
     LLVMValue first = emit_binary(e, LLVM_ADD, e->index, emit_first_position(e)),
               all = bits_of(e, where, e->lanes);
@@ -163,11 +169,11 @@ static void keep_positions(struct emitter *e, const struct gir_code *code, LLVMV
         LLVMValue one = emit_binary(e, LLVM_ADD, first, emit_int(e, 64, i));
         one = e->llvm->LLVMBuildInsertElement(e->builder, e->llvm->LLVMGetPoison(words), one,
                                               emit_int(e, 32, 0), "");
-        LLVMValue numbers = emit_cast(e, LLVM_ZEXT, order_of(e, bits), words);
+        LLVMValue numbers = emit_cast(e, LLVM_ZEXT, emit_order_of_bits(e, bits), words);
         numbers = emit_binary(e, LLVM_ADD, numbers, splat_first(e, one));
         LLVMValue to = behind(e, integer(e, 64), e->args[gir_arg_of(code)], at);
         e->llvm->LLVMSetAlignment(e->llvm->LLVMBuildStore(e->builder, numbers, to), 8);
-        at = emit_binary(e, LLVM_ADD, at, count(e, bits));
+        at = emit_binary(e, LLVM_ADD, at, emit_count_of_bits(e, bits));
     }
     e->llvm->LLVMBuildStore(e->builder, at, place);
 }
@@ -178,20 +184,20 @@ static void keep_masked(struct emitter *e, const struct gir_code *code, LLVMValu
                         LLVMValue where)
 {
     LLVMType type = emit_type(e, code->type);
-    LLVMValue place = place_of(e, gir_arg_of(code));
+    LLVMValue place = emit_place_of_kept(e, gir_arg_of(code));
     LLVMValue at = e->llvm->LLVMBuildLoad2(e->builder, integer(e, 64), place, "");
     where = emit_binary(e, LLVM_AND, where, e->mask);
     LLVMValue to = behind(e, emit_element(e, code->type), e->args[gir_arg_of(code)], at);
     LLVMValue args[] = {value, to, where};
     emit_intrinsic(e, "llvm.masked.compressstore", &type, 1, args, 3);
-    at = emit_binary(e, LLVM_ADD, at, count(e, bits_of(e, where, e->lanes)));
+    at = emit_binary(e, LLVM_ADD, at, emit_count_of_bits(e, bits_of(e, where, e->lanes)));
     e->llvm->LLVMBuildStore(e->builder, at, place);
 }
 
 static void keep_one(const struct emitter *e, const struct gir_code *code, LLVMValue value,
                      LLVMValue where)
 {
-    LLVMValue place = place_of(e, gir_arg_of(code));
+    LLVMValue place = emit_place_of_kept(e, gir_arg_of(code));
     LLVMValue at = e->llvm->LLVMBuildLoad2(e->builder, integer(e, 64), place, "");
     LLVMValue to = behind(e, emit_element(e, code->type), e->args[gir_arg_of(code)], at);
     e->llvm->LLVMSetAlignment(e->llvm->LLVMBuildStore(e->builder, value, to),
@@ -203,7 +209,9 @@ static void keep_one(const struct emitter *e, const struct gir_code *code, LLVMV
 void emit_keep(struct emitter *e, const struct gir_code *code, LLVMValue value, LLVMValue where)
 {
     const struct gir_code *of = &gir_codes(e->kernel)[code->operands[0]];
-    if (e->lanes == 1)
+    if (gir_args(e->kernel)[gir_arg_of(code)].fields > 1)
+        emit_keep_field(e, code, value, where);
+    else if (e->lanes == 1)
         keep_one(e, code, value, where);
     else if (e->mask)
         keep_masked(e, code, value, where);
@@ -211,4 +219,56 @@ void emit_keep(struct emitter *e, const struct gir_code *code, LLVMValue value, 
         keep_positions(e, code, where);
     else
         keep_vector(e, code, value, where);
+}
+
+/* ---- What is behind the masks ---------------------------------------------------------------- */
+
+void keep_find_behind(const struct gir_kernel *kernel, bool *behind)
+{
+    bool before[GIR_MAX_CODES] = {false};
+    for (uint32_t i = kernel->n_codes; i-- > 0;) {
+        const struct gir_code *code = &gir_codes(kernel)[i];
+        const bool keeps = code->op == GIR_KEEP;
+        before[i] |= gir_has_effect(code) && !keeps;
+        behind[i] = !before[i];
+        for (uint32_t k = 0; k < gir_n_operands(code); k++)
+            before[code->operands[k]] |= before[i] || (keeps && k == 1);
+    }
+}
+
+/* Of all lanes, is anything kept? */
+static LLVMValue keeps_any(struct emitter *e)
+{
+    LLVMValue all = NULL;
+    uint32_t last = GIR_MAX_CODES;
+    for (uint32_t i = 0; i < e->kernel->n_codes; i++) {
+        const struct gir_code *code = &gir_codes(e->kernel)[i];
+        if (code->op != GIR_KEEP || code->operands[1] == last)
+            continue;
+        last = code->operands[1];
+        all = all ? emit_binary(e, LLVM_OR, all, e->values[last]) : e->values[last];
+    }
+    if (e->mask)
+        all = emit_binary(e, LLVM_AND, all, e->mask);
+    return e->llvm->LLVMBuildICmp(e->builder, LLVM_INE, emit_bits_of_lanes(e, all),
+                                  emit_int(e, 64, 0), "");
+}
+
+void emit_steps_behind(struct emitter *e, const bool *behind)
+{
+    const struct llvm_api *llvm = e->llvm;
+    LLVMBlock none = NULL;
+    if (e->lanes > 1) {
+        LLVMBlock some = llvm->LLVMAppendBasicBlockInContext(e->context, e->function, "some_kept");
+        none = llvm->LLVMAppendBasicBlockInContext(e->context, e->function, "none_kept");
+        llvm->LLVMBuildCondBr(e->builder, keeps_any(e), some, none);
+        llvm->LLVMPositionBuilderAtEnd(e->builder, some);
+    }
+    for (uint32_t i = 0; i < e->kernel->n_codes; i++)
+        if (behind[i] && !(e->lanes > 1 && keep_copies(e->kernel, i)))
+            emit_step(e, i);
+    if (!none)
+        return;
+    llvm->LLVMBuildBr(e->builder, none);
+    llvm->LLVMPositionBuilderAtEnd(e->builder, none);
 }

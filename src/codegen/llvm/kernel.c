@@ -17,11 +17,13 @@
 #include <string.h>
 
 #include "codegen/llvm/function.h"
+#include "codegen/llvm/keep.h"
 
 struct function_parts {
     struct function f;
     LLVMBlock body, rest;
     bool in_rows[GIR_MAX_CODES]; /* the step is the same for all elements of a row */
+    bool behind[GIR_MAX_CODES];  /* only what is kept needs it */
 };
 
 LLVMType function_integer(const struct function *f, unsigned bits)
@@ -101,11 +103,24 @@ static void find_rows(struct function_parts *p)
     }
 }
 
+static void find_behind(struct function_parts *p)
+{
+    const struct gir_kernel *kernel = p->f.e->kernel;
+    if (!gir_keeps(kernel))
+        return;
+    keep_find_behind(kernel, p->behind);
+    for (uint32_t i = 0; i < kernel->n_codes; i++)
+        p->behind[i] &= !p->in_rows[i];
+}
+
 static void emit_steps(const struct function_parts *p, bool in_rows)
 {
-    for (uint32_t i = 0; i < p->f.e->kernel->n_codes; i++)
-        if (p->in_rows[i] == in_rows)
-            emit_step(p->f.e, i);
+    struct emitter *e = p->f.e;
+    for (uint32_t i = 0; i < e->kernel->n_codes; i++)
+        if (p->in_rows[i] == in_rows && !p->behind[i])
+            emit_step(e, i);
+    if (!in_rows && gir_keeps(e->kernel))
+        emit_steps_behind(e, p->behind);
 }
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
@@ -121,6 +136,8 @@ static void emit_entry(struct function *f, struct rows *rows)
     LLVMType room = llvm->LLVMVectorType(function_integer(f, 64), f->lanes);
     for (int i = 0; calls && i < 3; i++)
         e->rooms[i] = llvm->LLVMBuildAlloca(e->builder, room, "");
+    if (gir_keeps(e->kernel))
+        emit_keep_memory(e);
     const bool columns = e->kernel->columns;
     if (columns)
         rows_emit_column_memory(rows);
@@ -254,6 +271,7 @@ static void make_function(struct function *f)
 static void emit_parts(struct function_parts *p)
 {
     find_rows(p);
+    find_behind(p);
     p->body = function_block(&p->f, "body");
     p->rest = function_block(&p->f, "rest");
     emit_row(p);

@@ -202,13 +202,20 @@ static void load_records(const struct records *r, LLVMValue *fields)
         fields[f] = join_parts(e, parts[f], n, r->width);
 }
 
+/* The vectors that hold the records from number `first` on, of their fields. */
+static void join_records(const struct records *r, const LLVMValue *fields, unsigned first,
+                         LLVMValue *vectors)
+{
+    for (unsigned f = 0; f < r->fields; f++)
+        vectors[f] = part_of(r->e, fields[f], first, r->width);
+    join_fields(r->e, vectors, r->fields, r->width);
+}
+
 static void store_records(const struct records *r, const LLVMValue *fields)
 {
     for (unsigned first = 0; first < r->e->lanes; first += r->width) {
         LLVMValue vectors[GIR_MAX_FIELDS];
-        for (unsigned f = 0; f < r->fields; f++)
-            vectors[f] = part_of(r->e, fields[f], first, r->width);
-        join_fields(r->e, vectors, r->fields, r->width);
+        join_records(r, fields, first, vectors);
         for (unsigned k = 0; k < r->fields; k++)
             store_vector(r, first, k, vectors[k]);
     }
@@ -243,6 +250,16 @@ LLVMValue emit_load_field(struct emitter *e, const struct gir_code *code)
     return records->fields[gir_field_of(code)];
 }
 
+bool emit_has_all_fields(struct emitter *e, const struct gir_code *code, LLVMValue value)
+{
+    struct emitted_records *records = &e->records[gir_arg_of(code)];
+    records->fields[gir_field_of(code)] = value;
+    if (++records->n_stored < gir_args(e->kernel)[gir_arg_of(code)].fields)
+        return false;
+    records->n_stored = 0;
+    return true;
+}
+
 void emit_store_field(struct emitter *e, const struct gir_code *code, LLVMValue value)
 {
     const struct records r = records_of(e, code);
@@ -250,14 +267,30 @@ void emit_store_field(struct emitter *e, const struct gir_code *code, LLVMValue 
         LLVMValue where = field_at(&r, gir_field_of(code));
         e->llvm->LLVMSetAlignment(e->llvm->LLVMBuildStore(e->builder, value, where),
                                   emit_size(code->type));
-        return;
+    } else if (emit_has_all_fields(e, code, value)) {
+        store_records(&r, e->records[r.arg].fields);
     }
-    struct emitted_records *records = &e->records[r.arg];
-    records->fields[gir_field_of(code)] = value;
-    if (++records->n_stored < r.fields)
-        return;
-    records->n_stored = 0;
-    store_records(&r, records->fields);
+}
+
+unsigned emit_join_all(struct emitter *e, const struct gir_code *code, LLVMValue *vectors)
+{
+    const struct records r = records_of(e, code);
+    for (unsigned first = 0; first < e->lanes; first += r.width, vectors += r.fields)
+        join_records(&r, e->records[r.arg].fields, first, vectors);
+    return r.width;
+}
+
+void emit_store_all(struct emitter *e, const struct gir_code *code, LLVMValue where)
+{
+    const struct records r = records_of(e, code);
+    LLVMValue index = e->index, mask = e->mask, arg = e->args[r.arg];
+    e->index = emit_int(e, 64, 0);
+    e->mask = NULL;
+    e->args[r.arg] = where;
+    store_records(&r, e->records[r.arg].fields);
+    e->index = index;
+    e->mask = mask;
+    e->args[r.arg] = arg;
 }
 
 /* ---- Strides --------------------------------------------------------------------------------- */

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "device/cpu/walk.h"
+#include "device/cpu/kept.h"
 #include "kernels/cpu/mutation/rule_region.h"
 
 /* A part being set up. */
@@ -27,6 +27,8 @@ struct setup {
     bool writes_none;                   /* the same of a result: of an axis of one element, none */
     bool is_bent;                       /* as that of a region, of any argument */
     struct buffer *positions[2];        /* 0, 1, ... as int32 and int64; NULL: nobody asks */
+    struct buffer *masks[GIR_MAX_ARGS]; /* of rows that are copied */
+    uint32_t n_masks;
 };
 
 /* ---- Arguments ------------------------------------------------------------------------------- */
@@ -235,6 +237,8 @@ static void release_positions(struct setup *s)
         buffer_release(s->positions[wide]);
         s->positions[wide] = NULL;
     }
+    while (s->n_masks)
+        buffer_release(s->masks[--s->n_masks]);
 }
 
 /* ---- Results --------------------------------------------------------------------------------- */
@@ -261,13 +265,30 @@ static int find_result_dims(const struct setup *s, int64_t *dims)
     return s->part->space.result_rank;
 }
 
-/* Room for all. The last axis is the space's. */
-static int find_kept_dims(const struct setup *s, const struct gir_map *map, int64_t *dims)
+/* Room for all: that axis is the space's. */
+static int find_kept_dims(const struct setup *s, uint32_t k, int64_t *dims)
 {
-    for (int i = 0; i < map->rank; i++)
+    const struct gir_arg *arg = &gir_args(s->part->kernel)[k];
+    const int axis = cpu_kept_axis(s->part, k);
+    for (int i = 0; i < axis; i++)
         dims[i] = 1;
-    dims[map->rank - 1] = s->dims[0] < 0 ? 1 : s->dims[0];
-    return map->rank;
+    dims[axis] = s->dims[0] < 0 ? 1 : s->dims[0];
+    if (arg->fields > 1)
+        dims[axis + 1] = arg->fields;
+    return s->part->maps[k].rank;
+}
+
+/* Room for what tells of all elements which are kept. */
+static tssa_status *add_mask(struct setup *s, uint32_t k)
+{
+    const int64_t all = s->dims[0] < 0 ? 1 : s->dims[0];
+    struct buffer *made = pool_alloc(s->args->env->pool, (size_t)all + 1);
+    TRY_ALLOC(made);
+    s->masks[s->n_masks++] = made;
+    memset(s->steps[k], 0, sizeof s->steps[k]);
+    s->steps[k][0] = 1;
+    s->data[k] = made->data;
+    return NULL;
 }
 
 /* The first part makes them, for all. */
@@ -280,12 +301,16 @@ static tssa_status *add_results(struct setup *s, bool made)
         struct tensor *tensor;
         if (!arg->is_result)
             continue;
+        if (index == GIR_MASK) {
+            TRY(add_mask(s, k));
+            continue;
+        }
         if (made) {
             tensor = &s->args->outputs[index]->tensor;
         } else {
             int64_t dims[TSSA_MAX_RANK];
             const bool stacked = s->part->space.column >= 0 && !arg->per_column;
-            const int rank = arg->is_kept ? find_kept_dims(s, &s->part->maps[k], dims)
+            const int rank = arg->is_kept ? find_kept_dims(s, k, dims)
                              : stacked    ? find_stacked_dims(s, dims)
                                           : find_result_dims(s, dims);
             TRY(kernel_output(s->args, index, arg->dtype, rank, dims, &tensor));
@@ -488,86 +513,13 @@ static void run_around(const struct setup *s, const struct walk *walk, int64_t c
     team_for(s->args->env->team, behind.end - behind.begin, WALK_GRAIN, run_stretch, &behind);
 }
 
-/* ---- Kernels that keep ----------------------------------------------------------------------- */
-
-/* Threads that share the elements: each keeps of a slice of them, where that begins in the
- * results, and in the end they are joined. */
-#define MOST_SLICES 16
-
-struct keeping {
-    const struct walk *walk;
-    int64_t count, n;                            /* elements, slices */
-    int64_t told[MOST_SLICES][GIR_MAX_ARGS + 1]; /* as the code is told it */
-};
-
-static int64_t begin_of(int64_t count, int64_t n, int64_t slice)
-{
-    return count / n * slice + (slice < count % n ? slice : count % n);
-}
-
-static int64_t slices_of(const struct team *team, int64_t count)
-{
-    const int64_t most = !team                         ? 1
-                         : team->threads < MOST_SLICES ? team->threads
-                                                       : MOST_SLICES,
-                  slices = count / WALK_GRAIN;
-    return slices < 1 ? 1 : slices < most ? slices : most;
-}
-
-static void keep_slices(void *context, int64_t begin, int64_t end)
-{
-    struct keeping *keeping = context;
-    const struct walk *walk = keeping->walk;
-    for (int64_t slice = begin; slice < end; slice++) {
-        const int64_t first = begin_of(keeping->count, keeping->n, slice),
-                      next = begin_of(keeping->count, keeping->n, slice + 1);
-        int64_t *told = keeping->told[slice];
-        char *at[GIR_MAX_ARGS];
-        for (uint32_t k = 0; k < walk->n_args; k++)
-            at[k] = walk->data[k] + first * walk->steps[0][k];
-        memset(told, 0, walk->n_args * sizeof *told);
-        told[walk->n_args] = first;
-        walk->code->run((void *const *)at, walk->given, 1, next - first, &walk->code->calls, told);
-    }
-}
-
-/* What slices have kept in an argument goes to its front; returns how much that is. */
-static int64_t join_slices(const struct keeping *keeping, uint32_t k)
-{
-    const int64_t size = keeping->walk->steps[0][k];
-    char *to = keeping->walk->data[k];
-    int64_t all = keeping->told[0][k];
-    for (int64_t slice = 1; slice < keeping->n; slice++) {
-        const int64_t kept = keeping->told[slice][k];
-        memmove(to + all * size, to + begin_of(keeping->count, keeping->n, slice) * size,
-                (size_t)(kept * size));
-        all += kept;
-    }
-    return all;
-}
-
-/* Only now it is known how many elements results have. */
-static void run_keeping(const struct setup *s, const struct walk *walk, int64_t count)
-{
-    struct keeping keeping; /* large, and filled as far as there are slices */
-    keeping.walk = walk;
-    keeping.count = count;
-    keeping.n = slices_of(s->args->env->team, count);
-    team_for(s->args->env->team, keeping.n, 1, keep_slices, &keeping);
-    for (uint32_t k = 0; k < walk->n_args; k++) {
-        const struct gir_map *map = &s->part->maps[k];
-        if (gir_args(s->part->kernel)[k].is_kept)
-            s->args->outputs[map->index]->tensor.dims[map->rank - 1] = join_slices(&keeping, k);
-    }
-}
-
 /* ---- Kernels that check ---------------------------------------------------------------------- */
 
 /* Threads that share the elements, and what each was told. */
 struct checking {
     const struct walk *walk;
     int64_t count, n; /* elements, slices */
-    int64_t told[MOST_SLICES][2 * GIR_MAX_ARGS + 1];
+    int64_t told[WALK_MOST_SLICES][2 * GIR_MAX_ARGS + 1];
 };
 
 static void check_slices(void *context, int64_t begin, int64_t end)
@@ -576,8 +528,9 @@ static void check_slices(void *context, int64_t begin, int64_t end)
     for (int64_t slice = begin; slice < end; slice++) {
         for (uint32_t k = 0; k < checking->walk->n_args; k++)
             checking->told[slice][k] = -1;
-        walk_run_checked(checking->walk, begin_of(checking->count, checking->n, slice),
-                         begin_of(checking->count, checking->n, slice + 1), checking->told[slice]);
+        walk_run_checked(checking->walk, walk_slice_begin(checking->count, checking->n, slice),
+                         walk_slice_begin(checking->count, checking->n, slice + 1),
+                         checking->told[slice]);
     }
 }
 
@@ -621,7 +574,7 @@ static tssa_status *run_checking(const struct setup *s, struct walk *walk, int64
     uint32_t k;
     checking.walk = walk;
     checking.count = stand_in(s, walk, count);
-    checking.n = slices_of(s->args->env->team, checking.count);
+    checking.n = walk_slices(s->args->env->team, checking.count);
     team_for(s->args->env->team, checking.n, 1, check_slices, &checking);
     const struct gir_map *map = find_failed(&checking, s->part, &k, &told);
     if (!map)
@@ -644,11 +597,11 @@ static tssa_status *run_part(struct setup *s, const struct device_fused *fused, 
     TRY(find_walk(s, made, &walk, &count));
     if (!made && fused->n_parts > 1)
         covered = find_covered(s, fused, count);
-    if (count && gir_keeps(s->part->kernel))
-        run_keeping(s, &walk, count);
-    else if (count && gir_checks(s->part->kernel))
-        TRY(run_checking(s, &walk, count));
-    else if (s->part->space.column < 0)
+    if (cpu_keeps(s->part))
+        return cpu_run_keeping(s->args, s->part, &walk, count);
+    if (count && gir_checks(s->part->kernel))
+        return run_checking(s, &walk, count);
+    if (s->part->space.column < 0)
         run_around(s, &walk, count, &covered);
     else if (count)
         team_for(s->args->env->team, count, WALK_GRAIN / (walk.reduced + 1) + 1, walk_run_columns,
@@ -663,6 +616,7 @@ static void begin(struct setup *s, struct kernel_args *args)
     s->is_bent = false;
     memset(s->inputs, 0, sizeof s->inputs);
     memset(s->positions, 0, sizeof s->positions);
+    s->n_masks = 0;
     for (uint32_t i = 0; i < args->n_inputs && i < GIR_MAX_ARGS; i++)
         if (args->inputs[i] && args->inputs[i]->kind == TSSA_KIND_TENSOR)
             s->inputs[i] = &args->inputs[i]->tensor;
@@ -697,7 +651,7 @@ static bool asks_known(const struct rule *rule, const bool *known)
 /* Not what looks at numbers first, or needs positions. */
 static bool is_plain(const struct device_part *part, const bool *known)
 {
-    if ((part->space.trips && !known[part->space.trips - 1]) || gir_keeps(part->kernel))
+    if ((part->space.trips && !known[part->space.trips - 1]) || cpu_keeps(part))
         return false;
     for (uint32_t k = 0; k < part->kernel->n_args; k++)
         if (gir_args(part->kernel)[k].is_looked_up || part->maps[k].index == GIR_POSITIONS ||

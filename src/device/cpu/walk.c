@@ -14,6 +14,20 @@ tssa_status *walk_does_not_fit(uint32_t index, const struct tensor *tensor)
                  text);
 }
 
+int64_t walk_slices(const struct team *team, int64_t count)
+{
+    const int64_t most = !team                              ? 1
+                         : team->threads < WALK_MOST_SLICES ? team->threads
+                                                            : WALK_MOST_SLICES,
+                  slices = count / WALK_GRAIN;
+    return slices < 1 ? 1 : slices < most ? slices : most;
+}
+
+int64_t walk_slice_begin(int64_t count, int64_t n, int64_t slice)
+{
+    return count / n * slice + (slice < count % n ? slice : count % n);
+}
+
 void walk_finish(struct walk *walk)
 {
     const size_t bytes = walk->n_args * sizeof *walk->given;

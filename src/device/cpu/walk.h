@@ -9,6 +9,12 @@
 /* Below this many elements per thread, starting threads costs more than it brings. */
 #define WALK_GRAIN 16384
 
+/* Slices of so many elements that threads share where each is told something of its own; and where
+ * one begins. */
+#define WALK_MOST_SLICES 16
+int64_t walk_slices(const struct team *team, int64_t count);
+int64_t walk_slice_begin(int64_t count, int64_t n, int64_t slice);
+
 enum walk_kind { WALK_ELEMENTS, WALK_WHOLE_ROWS, WALK_COLUMNS };
 
 /* Axes innermost first: a row's elements, the rows of a call, and loops around calls. */

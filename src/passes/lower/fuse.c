@@ -6,18 +6,18 @@
  * the last axes, softmax, normalizations) with what reads it of the same row, so that softmax or a
  * layer norm written out is one kernel, and the best class of a row as well; and reductions of
  * another axis with what alone they read, so that no table of pairs is stored of which the highest
- * are wanted; and what is kept of lists where a mask is true, or where that is, with what computes
- * the mask and the lists, which are then never stored. And where kernels can, what accesses,
- * concats and gathers alone read, or assigns alone write, is computed where that is, again if
- * others need it, too; and what has nothing to do with each other is one launch. An access that
- * several kernels could make for themselves is copied for each first (fuse_copy.c), and what an
- * access reshapes that another one has permuted is one access, which rows are read by from where it
- * lies (fuse_planes.c). Last, a loop of which an iteration has become one kernel is one kernel of
- * all of them (fuse_loops.c). Where the ops go is in fuse.h: nothing is put together around which
- * something else is computed, so there are no cycles, and nothing moves across an op with effects.
- * What a kernel may hold and what its machine takes is lent (ir_fusion); what is won and lost is
- * told by ir/cost.h: bytes that are not moved and launches that are not made, and what is computed
- * again for every row it is broadcast to.
+ * are wanted; and what is kept of lists or rows where a mask is true, or where that is, with what
+ * computes the mask, the lists and rows of a few columns, which are then never stored. And where
+ * kernels can, what accesses, concats and gathers alone read, or assigns alone write, is computed
+ * where that is, again if others need it, too; and what has nothing to do with each other is one
+ * launch. An access that several kernels could make for themselves is copied for each first
+ * (fuse_copy.c), and what an access reshapes that another one has permuted is one access, which
+ * rows are read by from where it lies (fuse_planes.c). Last, a loop of which an iteration has
+ * become one kernel is one kernel of all of them (fuse_loops.c). Where the ops go is in fuse.h:
+ * nothing is put together around which something else is computed, so there are no cycles, and
+ * nothing moves across an op with effects. What a kernel may hold and what its machine takes is
+ * lent (ir_fusion); what is won and lost is told by ir/cost.h: bytes that are not moved and
+ * launches that are not made, and what is computed again for every row it is broadcast to.
  *
  *   needs   types, known elements; a table of what kernels take, else nothing is done
  *   keeps   types, known elements; the order of ops with effects

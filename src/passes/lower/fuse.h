@@ -16,11 +16,11 @@
  *     where anything is kept there are neither rows nor columns;
  *   - it is not slower by the model of ir/cost.h.
  *
- * What an access, a Concat or a gather reads, what an assign writes into the region, indices, and
- * the numbers in rules come from outside of the part: they are needed at other places than where
- * they are computed. Where kernels compute what is needed where it is needed
- * (ir_fusion.moves_inside), a part takes in another one all the same, if it alone reads what that
- * computes, but for the numbers, and no rows are computed there.
+ * What an access, a Concat or a gather reads, rows of which some are kept, what an assign writes
+ * into the region, indices, and the numbers in rules come from outside of the part: they are needed
+ * at other places than where they are computed. Where kernels compute what is needed where it is
+ * needed (ir_fusion.moves_inside), a part takes in another one all the same, if it alone reads what
+ * that computes, but for the numbers, and no rows are computed there.
  *
  * Last, where one launch may do what several would (ir_fusion.side_by_side), parts of any spaces
  * join of which neither needs the other; and others than the part may read what it takes in: that

@@ -14,12 +14,13 @@ struct moved {
 };
 
 /* The elements that are needed of an operand: of what a gather reads, so much as it gives; all else
- * that is moved once, indices too; of what is read in place, one for each that is computed. */
+ * that is moved once, indices and rows that a mask keeps, too; of what is read in place, one for
+ * each that is computed. */
 static const struct ir_type *needed_of(struct fuse_plan *plan, const struct ir_op *op, uint32_t k)
 {
     const bool reads = !fuse_moves(plan, op, k) || (k == 0 && !ir_op_is(op, IR_OP_Concat));
-    return reads && !fuse_repeats_in_row(op) && !fuse_updates(plan, op) ? op->results[0].type
-                                                                        : ir_operand(op, k)->type;
+    const bool all = fuse_repeats_in_row(op) || fuse_updates(plan, op) || ir_fuse_keeps(op);
+    return reads && !all ? op->results[0].type : ir_operand(op, k)->type;
 }
 
 /* Could the op compute the operand, which part `other` does, where it reads it? What is read in

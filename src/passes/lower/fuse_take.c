@@ -226,7 +226,9 @@ const struct ir_type *fuse_space(const struct fuse_plan *plan, const struct ir_o
 {
     if (fuse_updates(plan, op))
         return ir_operand(op, 1)->type;
-    return has_rows(op) || ir_fuse_keeps(op) ? ir_operand(op, 0)->type : op->results[0].type;
+    if (ir_fuse_keeps(op))
+        return ir_fuse_mask(op)->type;
+    return has_rows(op) ? ir_operand(op, 0)->type : op->results[0].type;
 }
 
 bool fuse_is_inner(const struct ir_op *op, uint32_t operand)
