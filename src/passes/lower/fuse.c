@@ -7,10 +7,11 @@
  * layer norm written out is one kernel, and the best class of a row as well; and reductions of
  * another axis with what alone they read, so that no table of pairs is stored of which the highest
  * are wanted; and what is kept of lists or rows where a mask is true, or where that is, with what
- * computes the mask, the lists and rows of a few columns, which are then never stored. And where
- * kernels can, what accesses, concats and gathers alone read, or assigns alone write, is computed
- * where that is, again if others need it, too; and what has nothing to do with each other is one
- * launch. An access that several kernels could make for themselves is copied for each first
+ * computes the mask, the lists and rows of a few columns, which are then never stored; what a few
+ * operations compute of lists that are kept is computed of all elements before (fuse_keeps.c). And
+ * where kernels can, what accesses, concats and gathers alone read, or assigns alone write, is
+ * computed where that is, again if others need it, too; and what has nothing to do with each other
+ * is one launch. An access that several kernels could make for themselves is copied for each first
  * (fuse_copy.c), and what an access reshapes that another one has permuted is one access, which
  * rows are read by from where it lies (fuse_planes.c). Last, a loop of which an iteration has
  * become one kernel is one kernel of all of them (fuse_loops.c). Where the ops go is in fuse.h:
