@@ -10,7 +10,7 @@
 #include "ir/reduction.h"
 #include "ir/row.h"
 
-enum row_axes { ROW_AXES_NONE, ROW_AXES_LAST, ROW_AXES_FROM };
+enum row_axes { ROW_AXES_NONE, ROW_AXES_ITS, ROW_AXES_LAST, ROW_AXES_FROM };
 
 enum { IN_FLOAT = DTYPE_BIT(TSSA_FLOAT), IN_DOUBLE = DTYPE_BIT(TSSA_DOUBLE), IN_ALL = T_F32F64 };
 
@@ -83,6 +83,12 @@ static struct ir_op *make_cast(struct maker *m, tssa_dtype type)
     return op && set_attr(m, op, "to", to) ? op : NULL;
 }
 
+/* Are all axes from the operator's on seen as one, the last one? */
+static bool is_flattened(const struct maker *m)
+{
+    return m->flattens && (m->row->axes == ROW_AXES_ITS || m->row->axes == ROW_AXES_LAST);
+}
+
 /* Brings the axis to the end, or back. */
 static struct ir_op *make_transpose(struct maker *m, bool back)
 {
@@ -138,7 +144,7 @@ static tssa_status *take_operand(struct maker *m, struct ir_value *param,
     const tssa_dtype dtype = operand->type->dtype;
     param->type = find_type(m, operand);
     TRY_ALLOC(param->type);
-    if (m->row->axes == ROW_AXES_LAST && m->flattens)
+    if (is_flattened(m))
         TRY(put_behind(m, param, make_flatten(m)));
     else if (m->row->axes == ROW_AXES_LAST && m->axis != m->rank - 1)
         TRY(put_behind(m, param, make_transpose(m, false)));
@@ -196,13 +202,14 @@ static tssa_status *take_ints(struct maker *m, struct ir_value *param, size_t co
     return take_constant(m, param, ir_constant_ints(m->graph, rank, count, values));
 }
 
-/* All axes from the op's on, from the last one: the rank is no matter then. */
+/* The op's axis, or all from it on, counted from the end. */
 static tssa_status *take_axes(struct maker *m, struct ir_value *param)
 {
     int64_t axes[TSSA_MAX_RANK];
-    const size_t count = (size_t)(m->rank - m->axis);
+    const int64_t first = is_flattened(m) ? -1 : m->axis - m->rank;
+    const size_t count = m->row->axes == ROW_AXES_ITS ? 1 : (size_t)(m->rank - m->axis);
     for (size_t i = 0; i < count; i++)
-        axes[i] = (int64_t)i - (int64_t)count;
+        axes[i] = first + (int64_t)i;
     return take_constant(m, param, ir_constant_ints(m->graph, 1, count, axes));
 }
 
@@ -218,7 +225,8 @@ static tssa_status *take_attribute(struct maker *m, struct ir_value *param,
                                    const struct tensor *fallback)
 {
     const struct ir_attr *attr = ir_attr(m->op, param->name);
-    if (m->row->axes == ROW_AXES_FROM && strcmp(param->name, "axes") == 0)
+    const bool has_axes = m->row->axes == ROW_AXES_ITS || m->row->axes == ROW_AXES_FROM;
+    if (has_axes && strcmp(param->name, "axes") == 0)
         return take_axes(m, param);
     if (attr && attr->kind == IR_ATTR_FLOAT)
         return take_number(m, param, (double)attr->f);
@@ -285,7 +293,7 @@ static tssa_status *unflatten(struct maker *m, struct ir_op *ret)
 static tssa_status *give_results(struct maker *m)
 {
     struct ir_op *ret = ir_block_return(m->graph->body);
-    if (m->row->axes == ROW_AXES_LAST && m->flattens)
+    if (is_flattened(m))
         TRY(unflatten(m, ret));
     else if (m->row->axes == ROW_AXES_LAST && m->axis != m->rank - 1)
         TRY(put_before(ret, 0, make_transpose(m, true)));

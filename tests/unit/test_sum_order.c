@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "common/op_run.h"
+#include "ir/scalar/f32_exp.h"
 #include "ir/scalar/f32_wide.h"
 #include "ir/scalar/f64_pow.h"
 
@@ -86,6 +87,34 @@ static void losses(void **state)
                     reduction == 0 ? TARGETS : 1);
         expect_bits(t.outputs[1].tensor.data, log_prob, sizeof x / sizeof *x);
         op_close(&t);
+    }
+}
+
+/* Columns: few and many side by side, and rows of more than one group. */
+static void softmax_of_columns(void **state)
+{
+    (void)state;
+    enum { OUTER = 5, N = 150 };
+    static const int64_t inners[] = {2, 3, 7, 16, 33, 700};
+    static float x[OUTER * N * 700], y[OUTER * N * 700];
+    float exps[N];
+    random_floats(x, sizeof x / sizeof *x, 8);
+    for (size_t k = 0; k < sizeof inners / sizeof *inners; k++) {
+        const int64_t inner = inners[k], dims[] = {OUTER, N, inner}, count = OUTER * N * inner;
+        apply(IR_OP_Softmax, "axis", 1, 3, dims, x, 0, NULL, y, (size_t)count);
+        for (int64_t column = 0; column < OUTER * inner; column++) {
+            const int64_t first = column / inner * N * inner + column % inner;
+            float most = -INFINITY;
+            for (int64_t i = 0; i < N; i++)
+                most = x[first + i * inner] > most ? x[first + i * inner] : most;
+            for (int64_t i = 0; i < N; i++)
+                exps[i] = f32_exp(x[first + i * inner] - most);
+            const float factor = 1 / sum_of(exps, N);
+            for (int64_t i = 0; i < N; i++) {
+                const float wanted = exps[i] * factor;
+                expect_bits(&y[first + i * inner], &wanted, 1);
+            }
+        }
     }
 }
 
@@ -231,7 +260,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(losses),           cmocka_unit_test(local_response),
         cmocka_unit_test(batch_statistics), cmocka_unit_test(global_norms),
-        cmocka_unit_test(attention),
+        cmocka_unit_test(attention),        cmocka_unit_test(softmax_of_columns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,6 +67,37 @@ void reduce_lines(enum reduction_row row, tssa_dtype dtype, void *out, const voi
     loops->finish(out, lines, n, shift);
 }
 
+/* ---- Columns: another axis is reduced -------------------------------------------------------- */
+
+static void fold_columns(const struct reduce_loops *loops, size_t width, void *out, const char *x,
+                         int64_t stride, int64_t columns, int64_t n, const void *shift)
+{
+    _Alignas(64) char memory[LEVELS * BLOCK * WIDEST];
+    struct reduce_levels levels;
+    reduce_levels_begin(&levels, loops, width, columns, memory);
+    for (int64_t i = 0, count; i < n; i += count) {
+        count = reduce_levels_room(&levels, n - i);
+        loops->rows(levels.memory, x + (size_t)(i * stride) * width, stride, count, columns, shift);
+        reduce_levels_add(&levels, count);
+    }
+    memcpy(out, reduce_levels_end(&levels), levels.bytes);
+}
+
+void reduce_columns(enum reduction_row row, tssa_dtype dtype, void *out, const void *x,
+                    int64_t stride, int64_t columns, int64_t n, const void *shift)
+{
+    const struct reduce_loops *loops = reduce_loops_of(row, dtype);
+    const size_t width = tssa_dtype_size(dtype);
+    for (int64_t i = 0; i < columns; i += BLOCK) {
+        const int64_t count = columns - i < BLOCK ? columns - i : BLOCK;
+        const size_t offset = (size_t)i * width;
+        const void *own = shift ? (const char *)shift + offset : NULL;
+        fold_columns(loops, width, (char *)out + offset, (const char *)x + offset, stride, count, n,
+                     own);
+        loops->finish((char *)out + offset, count, n, own);
+    }
+}
+
 /* ---- Tensors --------------------------------------------------------------------------------- */
 
 struct reduce {

@@ -49,6 +49,11 @@ const struct reduce_loops *reduce_loops_of(enum reduction_row row, tssa_dtype dt
 void reduce_lines(enum reduction_row row, tssa_dtype dtype, void *out, const void *x,
                   int64_t stride, int64_t lines, int64_t n, const void *shift);
 
+/* The same of columns, in the order of an axis that is not the innermost one: out[i] = the row over
+ * x[i], x[i + stride], ..., n of them, for i < columns. */
+void reduce_columns(enum reduction_row row, tssa_dtype dtype, void *out, const void *x,
+                    int64_t stride, int64_t columns, int64_t n, const void *shift);
+
 /*
  * Reduces the axes of `reduced`, per element of `kept`, into `out`, of any type that
  * convert_elements knows, on a team (NULL: none). `shift` is S per result, of reduction_type(), for

@@ -62,25 +62,26 @@ static double get(const struct work *w, const char *values, int64_t i)
     return dtype_load_double(w->dtype, values + (size_t)i * w->width);
 }
 
-/* Lines of neighbouring positions to one line after the other; and back. */
+/* Neighbouring positions, one line after the other, or, where they are columns, row by row; and
+ * back. */
 static void load_lines(const struct work *w, int64_t offset, int64_t lines, char *x)
 {
-    int64_t n = w->lines.n, inner = w->lines.inner;
+    const int64_t n = w->lines.n, inner = w->lines.inner;
     if (inner == 1)
         load_elements(w->in, offset, 1, lines * n, w->dtype, x);
     for (int64_t c = 0; inner > 1 && c < n; c++)
-        convert_elements(lines, w->in->dtype, element_at(w->in, offset + c * inner), 1, w->dtype,
-                         x + (size_t)c * w->width, n, &convert_default);
+        load_elements(w->in, offset + c * inner, 1, lines, w->dtype,
+                      x + (size_t)(c * lines) * w->width);
 }
 
 static void store_lines(const struct work *w, int64_t offset, int64_t lines, const char *x)
 {
-    int64_t n = w->lines.n, inner = w->lines.inner;
+    const int64_t n = w->lines.n, inner = w->lines.inner;
     if (inner == 1)
         store_elements(w->log_prob, offset, 1, lines * n, w->dtype, x);
     for (int64_t c = 0; inner > 1 && c < n; c++)
-        convert_elements(lines, w->dtype, x + (size_t)c * w->width, n, w->log_prob->dtype,
-                         element_at(w->log_prob, offset + c * inner), 1, &convert_default);
+        store_elements(w->log_prob, offset + c * inner, 1, lines, w->dtype,
+                       x + (size_t)(c * lines) * w->width);
 }
 
 /* Terms and factors of `count` positions from p on. The log-probability of class c of the i-th of
@@ -126,10 +127,16 @@ static void find_given_terms(const struct work *w, int64_t p, int64_t offset, in
     find_terms(w, p, count, x, 1, 0);
 }
 
+/* How many positions are computed together, at most. */
+static int64_t most_positions(const struct work *w)
+{
+    return w->lines.inner > 1 ? softmax_columns(w->lines.n) : softmax_lines(w->lines.n);
+}
+
 static void run_positions(void *context, void *scratch, int64_t begin, int64_t end)
 {
     const struct work *w = context;
-    int64_t n = w->lines.n, inner = w->lines.inner, most = softmax_lines(n);
+    int64_t n = w->lines.n, inner = w->lines.inner, most = most_positions(w);
     char *x = scratch, *exps = x + (size_t)(most * n) * w->width;
     for (int64_t p = begin, lines; p < end; p += lines) {
         int64_t offset = p / inner * n * inner + p % inner;
@@ -141,10 +148,13 @@ static void run_positions(void *context, void *scratch, int64_t begin, int64_t e
             continue;
         }
         load_lines(w, offset, lines, x);
-        log_softmax_of_lines(w->dtype, x, exps, lines, n);
+        if (inner > 1)
+            log_softmax_of_columns(w->dtype, x, exps, lines, n);
+        else
+            log_softmax_of_lines(w->dtype, x, exps, lines, n);
         if (w->log_prob)
             store_lines(w, offset, lines, x);
-        find_terms(w, p, lines, x, n, 1);
+        find_terms(w, p, lines, x, inner > 1 ? 1 : n, inner > 1 ? lines : 1);
     }
 }
 
@@ -217,7 +227,7 @@ static tssa_status *run_all(struct kernel_args *args, struct work *work)
     work->log_prob = log_prob;
     size_t bytes, line;
     if (!size_mul((size_t)count, 2 * work->width, &bytes) ||
-        !size_mul((size_t)n, (size_t)(n > 0 ? softmax_lines(n) : 1) * 2 * work->width, &line))
+        !size_mul((size_t)n, (size_t)(n > 0 ? most_positions(work) : 1) * 2 * work->width, &line))
         return ERROR(TSSA_LIMIT, "too many positions");
     struct buffer *buffer;
     TRY(kernel_scratch(args, bytes, &buffer));

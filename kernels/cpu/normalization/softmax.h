@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Softmax and LogSoftmax of lines, for kernels that have some: the bits are those of the operators.
+ * Softmax and LogSoftmax of lines or columns, for kernels that have some: the bits are those of the
+ * operators.
  */
 #ifndef TSSA_KERNELS_CPU_NORMALIZATION_SOFTMAX_H
 #define TSSA_KERNELS_CPU_NORMALIZATION_SOFTMAX_H
@@ -14,5 +15,10 @@ int64_t softmax_lines(int64_t n);
 #define SOFTMAX_LINES 64
 void softmax_of_lines(tssa_dtype dtype, void *x, void *exps, int64_t lines, int64_t n);
 void log_softmax_of_lines(tssa_dtype dtype, void *x, void *exps, int64_t lines, int64_t n);
+
+/* The same along another axis than the last one: element i of column k is x[i * columns + k]. */
+#define SOFTMAX_COLUMNS 512
+int64_t softmax_columns(int64_t n);
+void log_softmax_of_columns(tssa_dtype dtype, void *x, void *exps, int64_t columns, int64_t n);
 
 #endif
