@@ -40,7 +40,8 @@ enum { CODEGEN_CALLS_KEPT = 4 }; /* the place of the last one */
  * written but n elements or records (of what does not move, one) in each of `rows` rows. A result
  * may lie where an operand lies that it may lie on, else it overlaps nothing. Rows are whole where
  * the kernel wants that, and may then have no elements; `scratch` is memory for gir_kept_bytes()
- * for each element of one, and for CODEGEN_MORE elements more.
+ * for each element of one, and for CODEGEN_MORE elements more. Of columns it is memory for as much
+ * for each row of CODEGEN_MORE columns.
  *
  * Of a kernel that keeps, `rows` is 1, and `scratch` is numbers, int64, one for each argument and
  * one more. That of an argument which is kept is how many elements or records it has already: what

@@ -105,8 +105,7 @@ static tssa_status *check_arg(const struct gir_kernel *kernel, uint32_t i)
                 (arg->fields == 1 || arg->moves == GIR_SIDE_BY_SIDE ||
                  (arg->moves == GIR_STAYS && !arg->is_result)) &&
                 arg->per_column <= kernel->columns &&
-                (!kernel->columns || !arg->is_result ||
-                 ((arg->per_column || gir_iterates(kernel)) && !arg->may_lie_on)) &&
+                (!kernel->columns || !arg->is_result || !arg->may_lie_on) &&
                 arg->is_looked_up <= 1 && arg->is_kept <= 1 &&
                 arg->is_checked <= arg->is_looked_up &&
                 (!arg->is_kept || (arg->is_result && arg->moves == GIR_SIDE_BY_SIDE &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What generators of code ask of a step, too: nothing here needs the rest of the library. */
-#include "gir/gir.h"
+#include "gir/form.h"
 
 bool gir_is_call(const struct gir_code *code)
 {
@@ -99,8 +99,17 @@ void gir_find_needed(const struct gir_kernel *kernel, const struct gir_when *whe
     }
 }
 
+/* Is it an element of a column? Elements lie as far apart as rows do, often so that they drive each
+ * other out of the cache. */
+static bool lies_apart(const struct gir_kernel *kernel, const struct gir_code *code)
+{
+    const struct gir_arg *arg = &gir_args(kernel)[gir_arg_of(code)];
+    return kernel->columns && !kernel->grid && code->op == GIR_LOAD && !arg->per_column &&
+           arg->moves != GIR_STAYS;
+}
+
 /* Marks functions, and quotients of what these compute (a sigmoid): one of them takes longer than a
- * load, and is kept in the function's place. */
+ * load, and is kept in the function's place. So is what is loaded of columns. */
 static void find_long(const struct gir_kernel *kernel, const struct gir_when *when,
                       bool *takes_long)
 {
@@ -112,8 +121,8 @@ static void find_long(const struct gir_kernel *kernel, const struct gir_when *wh
         for (uint32_t k = 0; k < gir_n_operands(code); k++)
             any |= of_call[code->operands[k]];
         of_call[i] = when[i].varies && (any || gir_is_call(code));
-        takes_long[i] =
-            gir_is_call(code) || (of_call[i] && divides && dtype_in(T_F32F64, code->type));
+        takes_long[i] = gir_is_call(code) || lies_apart(kernel, code) ||
+                        (of_call[i] && divides && dtype_in(T_F32F64, code->type));
     }
 }
 
@@ -146,7 +155,7 @@ size_t gir_kept_bytes(const struct gir_kernel *kernel)
     gir_find_passes(kernel, when);
     for (uint32_t i = 0; i < kernel->n_codes; i++)
         if (when[i].kept_in)
-            bytes += gir_codes(kernel)[i].type == TSSA_DOUBLE ? sizeof(double) : sizeof(float);
+            bytes += gir_width((tssa_dtype)gir_codes(kernel)[i].type);
     return bytes;
 }
 
@@ -175,7 +184,7 @@ uint32_t gir_find_passes(const struct gir_kernel *kernel, struct gir_when *when)
         if (code->op == GIR_STORE && when[i].varies && args[gir_arg_of(code)].may_lie_on)
             when[i].pass = (uint16_t)(n - 1);
     }
-    if (!kernel->columns) /* there, that would be a value for each row and column */
+    if (n > 1)
         find_kept(kernel, when, n);
     return n;
 }

@@ -27,15 +27,30 @@ const struct ir_op *mapper_find_reduction(const struct mapper *m, bool *any)
     return found;
 }
 
-bool mapper_is_per_column(const struct mapper *m, const struct ir_op *reduction)
+static bool are_same(const struct ir_type *a, const struct ir_type *b)
 {
-    const struct ir_type *type = reduction->results[0].type;
-    if (type->kind != TYPE_TENSOR || type->rank != m->like->rank)
-        return false;
-    for (int i = 0; i < type->rank; i++)
-        if (type->dims[i] != m->like->dims[i])
+    bool same = a->kind == TYPE_TENSOR && b->kind == TYPE_TENSOR && a->rank == b->rank;
+    for (int i = 0; same && i < a->rank; i++)
+        same = a->dims[i] == b->dims[i];
+    return same;
+}
+
+bool mapper_fits_columns(const struct mapper *m, const struct ir_op *reduction)
+{
+    const struct ir_op *ret = ir_block_return(m->body);
+    const struct ir_type *type = reduction->results[0].type,
+                         *space = ir_operand(reduction, 0)->type;
+    for (uint32_t i = 0; i < m->fuse->n_results; i++)
+        if (m->fuse->results[i].wanted && !are_same(ir_operand(ret, i)->type, type) &&
+            !are_same(ir_operand(ret, i)->type, space))
             return false;
     return true;
+}
+
+struct gir_view mapper_root_of(const struct mapper *m, const struct ir_value *value)
+{
+    const struct gir_view whole = {0};
+    return m->part->space.column < 0 || are_same(value->type, m->like) ? m->root : whole;
 }
 
 tssa_status *mapper_begin_columns(struct mapper *m, const struct ir_op *reduction)
@@ -75,10 +90,22 @@ void mapper_finish_columns(struct mapper *m)
         mapper_refuse(m, "there is one column");
 }
 
+/* Does the view see what each column comes to, in the column or in each row of it? A first axis
+ * that is gone is there again where shapes are broadcast. */
+static bool is_here(const struct mapper *m, const struct gir_view *view)
+{
+    const struct gir_part_space *space = &m->part->space;
+    struct gir_view here = *view;
+    here.ones &= ~(1u << space->column);
+    if (space->column == 0 && !space->keeps && !here.rule)
+        here.rule = m->root.rule;
+    return gir_view_equal(&here, &m->root);
+}
+
 uint32_t mapper_reduce(struct mapper *m, const struct ir_op *op, const struct gir_view *view)
 {
     const struct gir_view whole = {0};
-    if (!gir_view_equal(view, &m->root) || m->part->space.column != ir_column_axis(op))
+    if (!is_here(m, view) || m->part->space.column != ir_column_axis(op))
         return mapper_refuse(m, "what it reduces to is needed elsewhere");
     const uint32_t value = mapper_evaluate(m, ir_operand(op, 0), whole);
     return m->maker.why ? 0 : gir_make_row_op(&m->maker, op, &value);

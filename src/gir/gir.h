@@ -45,9 +45,11 @@
  * A kernel of columns combines across rows: what a value is in the same element of all rows of a
  * call, in the order of ir/reduction.def for an axis that is not the innermost one. What that comes
  * to is one value for the column, and so is what is computed of such values and of what does not
- * move from row to row, which the argument says. All results are per column. Columns may come in
- * parts, and lie as elements do elsewhere; a call has all rows, or none, or as many of the first
- * ones as tell of its columns (gir/triangle.h).
+ * move from row to row, which the argument says. Steps behind may compute with it in each row of
+ * the column, which is walked once more for them: results are per column, or move from row to row.
+ * Columns may come in parts, and lie as elements do elsewhere; a call has all rows, or none, or,
+ * where nothing else is computed, as many of the first ones as tell of its columns
+ * (gir/triangle.h).
  *
  *     columns, args 0: f32 moves, 1: f32 moves per column, 2: f32 result per column
  *     %0 = load 0 : f32

@@ -38,9 +38,9 @@ struct mapper {
     int64_t apart[GIR_MAX_ARGS]
                  [TSSA_MAX_RANK]; /* along the space's axes: as in struct gir_layout */
     uint32_t n_args;
-    bool unrolls;                /* the last axis of results */
-    struct gir_view root;        /* of results, where nothing is unrolled */
-    const struct ir_op *active;  /* the assign whose region it is; NULL: of none */
+    bool unrolls;               /* the last axis of results */
+    struct gir_view root;       /* of results, where nothing is unrolled; of what columns come to */
+    const struct ir_op *active; /* the assign whose region it is; NULL: of none */
     struct mapper_region region; /* where it is of none */
     /* There is no such part, but one of what lies before this element of an axis of results, and
      * one of the rest. */
@@ -80,13 +80,15 @@ uint32_t mapper_triangle(struct mapper *m, const struct ir_op *op, const struct 
 /* The reduction like which all are: of one axis, of equal dims. NULL: there is none (*any tells),
  * or they are not. */
 const struct ir_op *mapper_find_reduction(const struct mapper *m, bool *any);
-/* Are results what there is of each column? */
-bool mapper_is_per_column(const struct mapper *m, const struct ir_op *reduction);
+/* Is each result what there is of each column, or an element of each row of it? */
+bool mapper_fits_columns(const struct mapper *m, const struct ir_op *reduction);
 /* The space of the part, and how results lie in it. */
 tssa_status *mapper_begin_columns(struct mapper *m, const struct ir_op *reduction);
 /* Which arguments move from row to row. */
 void mapper_finish_columns(struct mapper *m);
-/* What the columns of an operand come to, where results are. */
+/* Where the root sees a result. */
+struct gir_view mapper_root_of(const struct mapper *m, const struct ir_value *value);
+/* What the columns of an operand come to, where the view sees it. */
 uint32_t mapper_reduce(struct mapper *m, const struct ir_op *op, const struct gir_view *view);
 
 /* Stores a step as a field of those of a result, a value, or of the part of it that the rule

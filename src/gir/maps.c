@@ -146,7 +146,8 @@ static void evaluate_results(struct mapper *m, uint32_t *steps)
     for (uint32_t i = 0; i < m->fuse->n_results; i++)
         if (m->fuse->results[i].wanted &&
             (!m->active || m->marked[ir_operand(ret, i)->id - m->first_value]))
-            steps[i] = mapper_evaluate(m, ir_operand(ret, i), m->root);
+            steps[i] =
+                mapper_evaluate(m, ir_operand(ret, i), mapper_root_of(m, ir_operand(ret, i)));
         else
             steps[i] = GIR_NONE;
 }
@@ -159,7 +160,8 @@ static void fill_part(struct mapper *m)
     evaluate_results(m, steps);
     for (uint32_t i = 0; i < m->fuse->n_results; i++)
         if (steps[i] != GIR_NONE && !m->maker.why)
-            mapper_store(m, ir_operand(ret, i), i, m->root.rule, 0, 1, steps[i]);
+            mapper_store(m, ir_operand(ret, i), i, mapper_root_of(m, ir_operand(ret, i)).rule, 0, 1,
+                         steps[i]);
     mapper_finish_args(m);
 }
 
@@ -503,7 +505,7 @@ static tssa_status *make_parts(struct mapper *m)
 /* ---- The op ---------------------------------------------------------------------------------- */
 
 /* All results have the same dims. NULL: they have not, or there is none. */
-static const struct ir_type *find_like(const struct ir_op *fuse)
+static const struct ir_type *find_same(const struct ir_op *fuse)
 {
     const struct ir_op *ret = ir_block_return(ir_fuse_body(fuse));
     const struct ir_type *like = NULL;
@@ -520,6 +522,16 @@ static const struct ir_type *find_like(const struct ir_op *fuse)
                 return NULL;
     }
     return like;
+}
+
+/* Of columns, the dims of what they come to. */
+static const struct ir_type *find_like(const struct mapper *m)
+{
+    bool any;
+    const struct ir_op *reduction = mapper_find_reduction(m, &any);
+    if (!any || !reduction)
+        return find_same(m->fuse);
+    return mapper_fits_columns(m, reduction) ? reduction->results[0].type : NULL;
 }
 
 static const char *find_problem(const struct mapper *m)
@@ -558,7 +570,7 @@ static tssa_status *choose_parts(struct mapper *m)
     }
     if (keeps(m->fuse))
         return make_kept(m);
-    if (any && (!reduction || has_assigns(m) || !mapper_is_per_column(m, reduction))) {
+    if (any && (!reduction || has_assigns(m))) {
         mapper_refuse(m, "its reductions are not of the same columns");
         return NULL;
     }
@@ -634,7 +646,7 @@ tssa_status *gir_build_maps(const struct ir_op *fuse, const tssa_allocator *allo
     TRY_ALLOC(m);
     *m = (struct mapper){.fuse = fuse, .loop = ir_fuse_loop(fuse), .allocator = allocator};
     m->body = ir_fuse_body(m->loop ? ir_fuse_iteration(m->loop) : fuse);
-    m->like = m->loop ? mapper_carried(m->loop) : find_like(fuse);
+    m->like = m->loop ? mapper_carried(m->loop) : find_like(m);
     m->parts = allocator_calloc(allocator, 1, sizeof *m->parts);
     tssa_status *status = m->parts ? NULL : status_out_of_memory();
     if (m->parts) {

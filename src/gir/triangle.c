@@ -59,6 +59,9 @@ bool gir_find_triangle(const struct gir_kernel *kernel, const struct gir_map *ma
 {
     const struct triangle t = {gir_codes(kernel), maps, space};
     bool any = false;
+    for (uint32_t i = 0; i < kernel->n_args; i++)
+        if (gir_args(kernel)[i].is_result && !gir_args(kernel)[i].per_column)
+            return false;
     for (uint32_t i = 0; i < kernel->n_codes && kernel->columns; i++) {
         const struct gir_code *code = &t.codes[i];
         int64_t own;

@@ -13,9 +13,9 @@
 #include "gir/maps.h"
 
 /*
- * Are all reductions of the kernel the highest or lowest of such columns, along the space's last
- * axis, with one diagonal: are elements from row `column - *diagonal + 1` on that number? Of a
- * kernel that gir_check accepts.
+ * Are all results of the kernel what columns come to, and all reductions the highest or lowest of
+ * such columns, along the space's last axis, with one diagonal: are elements from row `column -
+ * *diagonal + 1` on that number? Of a kernel that gir_check accepts.
  */
 bool gir_find_triangle(const struct gir_kernel *kernel, const struct gir_map *maps,
                        const struct gir_part_space *space, int64_t *diagonal);

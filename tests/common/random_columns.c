@@ -10,7 +10,7 @@
 #include "common/op_run.h"
 #include "ir/ir.h"
 
-#define MAX_VALUES 24
+#define MAX_VALUES 40
 #define MAX_RANK 4
 
 /* What a value has of the axes: all; some, one element along the others; all but the one that is
@@ -155,6 +155,32 @@ static void add_reduction(struct writer *w)
                 some[random_int(&w->random, 0, 11)], x, w->keeps);
 }
 
+/* In each element, of what its column has come to: shapes tell that where the axis stays, or was
+ * the first one. */
+static void add_spread(struct writer *w)
+{
+    static const char *const two[] = {"Add", "Sub", "Mul", "Max", "Min", "Div"};
+    const int x = find_value(w, FULL), column = find_value(w, COLUMN);
+    const bool swaps = random_chance(&w->random, 30);
+    if (x < 0 || column < 0 || (!w->keeps && w->axis > 0))
+        return;
+    text_printf(&w->text.ops, "%%v%d = %s(%%v%d, %%v%d)\n", add_value(w, w->dtype, FULL),
+                two[random_int(&w->random, 0, 5)], swaps ? column : x, swaps ? x : column);
+}
+
+/* Walks of the columns, each of what the ones before have come to. */
+static void add_walks(struct writer *w)
+{
+    for (int64_t i = random_int(&w->random, 1, 3); i > 0; i--) {
+        add_spread(w);
+        add_elementwise(w, FULL);
+        if (random_chance(&w->random, 50))
+            add_reduction(w);
+    }
+    if (random_chance(&w->random, 80) && w->values[w->n_values - 1].lie != FULL)
+        add_spread(w);
+}
+
 static void add_results(struct writer *w, enum lie lie)
 {
     for (int i = w->n_values; i-- > 0 && w->text.n_results < 4;)
@@ -195,7 +221,14 @@ static void write_all(struct writer *w)
         add_reduction(w);
     for (int64_t i = random_int(&w->random, 0, 3); i > 0; i--)
         add_elementwise(w, COLUMN);
-    add_results(w, COLUMN);
+    if (!random_chance(&w->random, 50)) {
+        add_results(w, COLUMN);
+        return;
+    }
+    add_walks(w);
+    add_results(w, FULL);
+    if (random_chance(&w->random, 50))
+        add_results(w, COLUMN);
 }
 
 char *random_columns(uint64_t seed)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random fuse ops with columns, as text of the IR: one op of element-wise ops, accesses and
- * triangles over a space, and of reductions of one axis of it that is not the innermost one; or of
- * these without reductions.
+ * triangles over a space, and of reductions of one axis of it that is not the innermost one, and
+ * then of elements of what these have come to; or of these without reductions.
  */
 #ifndef TSSA_TESTS_COMMON_RANDOM_COLUMNS_H
 #define TSSA_TESTS_COMMON_RANDOM_COLUMNS_H

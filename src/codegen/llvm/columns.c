@@ -5,11 +5,13 @@
  *     for each vector of columns, the last one with a mask:
  *         for each pass:
  *             steps that are once for a column and wait for what is before the pass
- *             for each row, by 64: steps, and they are combined, column by column
+ *             where it reduces: for each row, by 64: steps, and they are combined, column by column
+ *             else for each row the steps
  *         what is once for a column is stored
  *
  * A step of the order in ir/reduction.def is one row, and each column a lane of its own. What does
- * not move from row to row is loaded, and computed with, once.
+ * not move from row to row is loaded, and computed with, once. What takes long and later passes
+ * need, too, is kept, a vector for each row.
  * Where rows are iterations it is as in iterations.c.
  */
 #include <math.h>
@@ -60,13 +62,6 @@ void columns_go_to(const struct rows *r, LLVMValue row)
     }
 }
 
-static void emit_row(struct rows *r, LLVMValue row)
-{
-    columns_go_to(r, row);
-    rows_emit_steps(r, row);
-    reduce_combine(r);
-}
-
 /* NaN where a row had one. */
 static LLVMValue value_of(const struct rows *r, const struct reduction *one)
 {
@@ -76,22 +71,93 @@ static LLVMValue value_of(const struct rows *r, const struct reduction *one)
     return emit_select(r->e, one->nans, emit_number(r->e, dtype, (double)NAN), one->value);
 }
 
+#define LINE 64 /* bytes, of a cache */
+/* As LLVM tells what is fetched, and how close it shall be. To fetch what will be written for that
+ * takes longer. */
+#define TO_READ 0
+#define SECOND_CACHE 2
+#define IS_DATA 1
+
+/* The vector behind the one at hand of what the step loads or stores. In the first cache rows that
+ * are a power of two apart would drive each other out. */
+static void fetch_next(const struct rows *r, const struct gir_code *code)
+{
+    struct emitter *e = r->e;
+    const unsigned size = emit_size(code->type);
+    LLVMType type = e->llvm->LLVMPointerTypeInContext(e->context, 0);
+    for (unsigned line = 0; line < e->lanes * size; line += LINE) {
+        LLVMValue index =
+            emit_binary(e, LLVM_ADD, e->index, function_number(r->f, e->lanes + line / size));
+        LLVMValue at = e->llvm->LLVMBuildGEP2(e->builder, emit_element(e, code->type),
+                                              e->args[gir_arg_of(code)], &index, 1, "");
+        LLVMValue args[] = {at, emit_int(e, 32, TO_READ), emit_int(e, 32, SECOND_CACHE),
+                            emit_int(e, 32, IS_DATA)};
+        emit_intrinsic(e, "llvm.prefetch", &type, 1, args, 4);
+    }
+}
+
+static bool stores_elements(const struct rows *r)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < r->e->kernel->n_codes; i++)
+        any |= r->needed[i] && rows_code(r, i)->op == GIR_STORE;
+    return any;
+}
+
+/* A vector has a few bytes of each row, so that machines do not see what comes next. One walk alone
+ * that only reads is so short that they need not. */
+static void fetch_row(const struct rows *r)
+{
+    const bool any = !r->e->mask && (r->n_passes > 1 || stores_elements(r));
+    for (uint32_t i = 0; any && i < r->e->kernel->n_codes; i++) {
+        const struct gir_code *code = rows_code(r, i);
+        const struct gir_arg *arg = &gir_args(r->e->kernel)[gir_arg_of(code)];
+        if (r->needed[i] && !rows_has(r, i) && (code->op == GIR_LOAD || code->op == GIR_STORE) &&
+            arg->moves == GIR_SIDE_BY_SIDE && arg->fields == 1)
+            fetch_next(r, code);
+    }
+}
+
+static void emit_row(struct rows *r, LLVMValue row)
+{
+    columns_go_to(r, row);
+    fetch_row(r);
+    rows_emit_steps(r, emit_binary(r->e, LLVM_MUL, row, function_number(r->f, r->f->lanes)));
+    reduce_combine(r);
+}
+
+static void emit_reducing(struct rows *r)
+{
+    struct pass pass = {.r = r,
+                        .stride = 1,
+                        .whole = r->f->params[ROWS],
+                        .length = r->f->params[ROWS],
+                        .emit_step = emit_row};
+    reduce_all(&pass);
+    for (uint32_t i = 0; i < r->n; i++)
+        r->e->values[r->reductions[i].step] = value_of(r, &r->reductions[i]);
+}
+
+/* Nothing is reduced. */
+static void emit_plain(struct rows *r)
+{
+    const struct row_loop loop = row_loop_begin(r, function_number(r->f, 0), r->f->params[ROWS], 1);
+    emit_row(r, loop.index);
+    row_loop_end(r, &loop);
+}
+
 /* A vector of columns, from column e->index on. */
 static void emit_vector(struct rows *r)
 {
     struct emitter *e = r->e;
     for (r->pass = 0; r->pass < r->n_passes; r->pass++) {
-        struct pass pass = {.r = r,
-                            .stride = 1,
-                            .whole = r->f->params[ROWS],
-                            .length = r->f->params[ROWS],
-                            .emit_step = emit_row};
         rows_emit_once(r);
         rows_find_needed(r);
-        reduce_all(&pass);
+        if (r->n)
+            emit_reducing(r);
+        else
+            emit_plain(r);
         columns_forget_records(e);
-        for (uint32_t i = 0; i < r->n; i++)
-            e->values[r->reductions[i].step] = value_of(r, &r->reductions[i]);
     }
     rows_emit_once(r);
     rows_emit_stores(r);
@@ -125,6 +191,7 @@ void rows_emit_columns(struct rows *r, LLVMBlock end)
 {
     struct columns columns = {.r = r};
     r->columns = &columns;
+    r->kept = r->long_kept;
     columns_find_places(&columns);
     if (gir_iterates(r->e->kernel))
         iterations_emit(r, end);
@@ -139,6 +206,8 @@ void rows_emit_column_memory(struct rows *r)
     uint32_t n = 0;
     if (gir_iterates(kernel))
         iterations_emit_memory(r);
+    else
+        rows_find_kept(r);
     for (uint32_t i = 0; i < kernel->n_codes; i++) {
         if (rows_code(r, i)->op != GIR_REDUCE)
             continue;

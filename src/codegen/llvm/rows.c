@@ -89,13 +89,22 @@ LLVMValue rows_make_memory(const struct rows *r, tssa_dtype dtype, uint64_t n)
     return llvm->LLVMBuildAlloca(r->e->builder, llvm->LLVMArrayType2(vector, n), "");
 }
 
-/* Where long rows have what is kept: side by side, as many elements as vectors have. */
-static void find_kept(struct rows *r)
+/* How many elements there are of what is kept: of a long row as many as vectors have, of columns a
+ * vector for each row. */
+static LLVMValue count_kept(const struct rows *r)
+{
+    const struct function *f = r->f;
+    if (r->e->kernel->columns)
+        return emit_binary(r->e, LLVM_MUL, f->params[ROWS], function_number(f, f->lanes));
+    LLVMValue more = emit_binary(r->e, LLVM_ADD, f->params[LENGTH], function_number(f, LANES - 1));
+    return emit_binary(r->e, LLVM_AND, more, function_number(f, ~(uint64_t)(LANES - 1)));
+}
+
+void rows_find_kept(struct rows *r)
 {
     const struct function *f = r->f;
     const struct emitter *e = r->e;
-    LLVMValue more = emit_binary(e, LLVM_ADD, f->params[LENGTH], function_number(f, LANES - 1));
-    LLVMValue length = emit_binary(e, LLVM_AND, more, function_number(f, ~(uint64_t)(LANES - 1)));
+    LLVMValue length = count_kept(r);
     uint64_t before = 0;
     for (uint32_t i = 0; i < e->kernel->n_codes; i++) {
         if (!r->when[i].kept_in)
@@ -111,7 +120,7 @@ void rows_emit_memory(struct rows *r)
 {
     const struct gir_kernel *kernel = r->e->kernel;
     uint32_t n = 0;
-    find_kept(r);
+    rows_find_kept(r);
     r->across = gir_find_across(kernel, r->when, r->e->register_bytes);
     for (uint32_t i = 0; i < kernel->n_codes; i++) {
         const struct gir_code *code = rows_code(r, i);

@@ -67,6 +67,8 @@ LLVMValue rows_combine(const struct rows *r, const struct reduction *one, LLVMVa
 bool rows_find_nans(const struct rows *r, uint32_t step);
 /* So many vectors on the stack; of whole rows, of LANES. */
 LLVMValue rows_make_memory(const struct rows *r, tssa_dtype dtype, uint64_t n);
+/* Where long rows, or columns, have what is kept: side by side. */
+void rows_find_kept(struct rows *rows);
 /* Steps that are once for the row and wait for what is before the pass. */
 void rows_emit_once(const struct rows *r);
 /* Those that are stored. */

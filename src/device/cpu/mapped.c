@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "device/cpu/kept.h"
+#include "device/cpu/walk.h"
+#include "kernels/cpu/lib/lines.h"
 #include "kernels/cpu/mutation/rule_region.h"
 
 /* A part being set up. */
@@ -589,6 +591,19 @@ static tssa_status *run_checking(const struct setup *s, struct walk *walk, int64
                  map);
 }
 
+static tssa_status *run_columns(const struct setup *s, struct walk *walk, int64_t count)
+{
+    size_t bytes;
+    if (walk_keeps_little(walk)) {
+        team_for(s->args->env->team, count, WALK_GRAIN / (walk->reduced + 1) + 1, walk_run_columns,
+                 walk);
+        return NULL;
+    }
+    if (!walk_kept_bytes(walk, &bytes))
+        return ERROR(TSSA_LIMIT, "columns of %" PRId64 " elements are too long", walk->reduced);
+    return parts_for(s->args, count, walk->reduced * 2, bytes, walk_run_columns_in, walk);
+}
+
 static tssa_status *run_part(struct setup *s, const struct device_fused *fused, bool made)
 {
     struct walk walk;
@@ -604,8 +619,7 @@ static tssa_status *run_part(struct setup *s, const struct device_fused *fused, 
     if (s->part->space.column < 0)
         run_around(s, &walk, count, &covered);
     else if (count)
-        team_for(s->args->env->team, count, WALK_GRAIN / (walk.reduced + 1) + 1, walk_run_columns,
-                 &walk);
+        return run_columns(s, &walk, count);
     return NULL;
 }
 

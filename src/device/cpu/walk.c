@@ -77,10 +77,12 @@ void walk_run(void *context, int64_t begin, int64_t end)
     walk_run_checked(context, begin, end, NULL);
 }
 
+/* ---- Columns --------------------------------------------------------------------------------- */
+
 /* Columns of a triangle that are computed together: a vector has no more. */
 #define BLOCK 32
 
-void walk_run_columns(void *context, int64_t begin, int64_t end)
+void walk_run_columns_in(void *context, void *scratch, int64_t begin, int64_t end)
 {
     const struct walk *walk = context;
     while (begin < end) {
@@ -93,9 +95,29 @@ void walk_run_columns(void *context, int64_t begin, int64_t end)
             n = n < BLOCK ? n : BLOCK;
             rows = gir_triangle_rows(walk->diagonal, index[0] + n, rows);
         }
-        walk->code->run((void *const *)at, walk->given, rows, n, &walk->code->calls, NULL);
+        walk->code->run((void *const *)at, walk->given, rows, n, &walk->code->calls, scratch);
         begin += n;
     }
+}
+
+/* Bytes that walk_run_columns has for what is kept. */
+#define COLUMNS_MOST 65536
+
+bool walk_kept_bytes(const struct walk *walk, size_t *bytes)
+{
+    return size_mul((size_t)walk->reduced, CODEGEN_MORE * walk->code->kept, bytes);
+}
+
+bool walk_keeps_little(const struct walk *walk)
+{
+    size_t bytes;
+    return walk_kept_bytes(walk, &bytes) && bytes <= COLUMNS_MOST;
+}
+
+void walk_run_columns(void *walk, int64_t begin, int64_t end)
+{
+    _Alignas(TENSOR_ALIGNMENT) char kept[COLUMNS_MOST];
+    walk_run_columns_in(walk, kept, begin, end);
 }
 
 /* ---- Calls that are set up ------------------------------------------------------------------- */
@@ -137,6 +159,8 @@ bool walk_set_up(struct walk_call *call, const struct team *team, enum walk_kind
     struct walk *walk = &call->walk;
     const bool small = walk->n_axes == 2 && walk->sizes[0] * walk->sizes[1] < 2 * WALK_GRAIN;
     if (kind == WALK_WHOLE_ROWS && (!small || !keeps_little(walk)))
+        return false;
+    if (kind == WALK_COLUMNS && !walk_keeps_little(walk))
         return false;
     call->call = (struct kernel_call){.make = kind == WALK_COLUMNS ? make_columns
                                               : small              ? make_one

@@ -51,8 +51,14 @@ void walk_run(void *walk, int64_t begin, int64_t end);
 /* The same of a kernel that checks, which tells as a call of the code does (codegen_run), elements
  * counted from the walk's first one; `told` is NULL of others. */
 void walk_run_checked(const struct walk *walk, int64_t begin, int64_t end, int64_t *told);
-/* The same of columns [begin, end), all rows of each. */
+/* The same of columns [begin, end), all rows of each; and with memory for what their code keeps,
+ * of walk_kept_bytes(), for parts_for. */
 void walk_run_columns(void *walk, int64_t begin, int64_t end);
+void walk_run_columns_in(void *walk, void *scratch, int64_t begin, int64_t end);
+/* What columns' code keeps. False: more than there can be. */
+bool walk_kept_bytes(const struct walk *walk, size_t *bytes);
+/* Is it so little that walk_run_columns has memory for it? */
+bool walk_keeps_little(const struct walk *walk);
 
 /*
  * Makes the call, which has been filled but for its first member, one that can be made. False: not

@@ -10,8 +10,8 @@
  *     without cycles;
  *   - the spaces are equal, or one is broadcast into the other and nobody else reads what is
  *     computed there, or is that of the rows which the other one has (ir/row.h): all that needs a
- *     row needs the same one then, or that of columns (ir_column_axis), of which a kernel has no
- *     other results than what they come to;
+ *     row needs the same one then, or that of columns (ir_column_axis), or of their elements,
+ *     unless columns are so long that nobody would walk them again;
  *   - nothing in it reads what is kept by a mask (ir_fuse_keeps), which is of another size, and
  *     where anything is kept there are neither rows nor columns;
  *   - it is not slower by the model of ir/cost.h.
@@ -163,7 +163,7 @@ bool fuse_is_inner(const struct ir_op *op, uint32_t operand);
  * computes. */
 enum fuse_fit {
     FUSE_APART, /* they are not one kernel */
-    FUSE_SAME,  /* one space, or the same rows, of other lengths */
+    FUSE_SAME,  /* one space, or the same rows, of other lengths, or columns and their elements */
     FUSE_INTO,  /* `b` is broadcast: what it computes is computed again for each element */
     FUSE_ROWS,  /* what `b` computes is computed once for each row of `a` */
     /* what `a` computes is computed once for each row of `b`, of what rows have come to */

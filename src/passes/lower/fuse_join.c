@@ -193,7 +193,7 @@ static const char *try_join(struct fuse_plan *plan, const struct ir_op *op, uint
     if (fit == FUSE_INTO && b->uses > edges.uses)
         return a->column ? "what is reduced is used by others, too"
                          : "what is broadcast there is used by others, too";
-    if (b->column && !a->column && plan->parts.data[other].n_ops <= 1)
+    if (b->column && !a->column && fit == FUSE_OVER && plan->parts.data[other].n_ops <= 1)
         return "what it reduces is not computed with it";
     *joined = *a;
     joined->keeps |= b->keeps;

@@ -72,13 +72,24 @@ static bool is_per_column(const struct ir_type *type, const struct fuse_open *pa
     return true;
 }
 
-/* What is computed in each element of the columns is no result, so nobody else may need it. */
+#define LONG_COLUMN 4096 /* rows, of which a few columns would be no more in the cache */
+
+/* Is a column walked again as long as it is in the cache, by threads that share no column? */
+static bool is_walked_again(const struct fuse_open *part)
+{
+    return part->like->dims[(part->column - 1) / 2]->low <= LONG_COLUMN;
+}
+
+/* Elements of the columns are computed in each walk of them, or are results. */
 static enum fuse_fit fit_columns(const struct fuse_open *a, const struct fuse_open *b)
 {
+    const struct fuse_open *columns = a->column ? a : b;
     if (a->row || b->row)
         return FUSE_APART;
     if (a->column && b->column)
         return a->column == b->column && is_same_space(a->like, b->like) ? FUSE_SAME : FUSE_APART;
+    if (is_same_space(a->like, b->like) && is_walked_again(columns))
+        return FUSE_SAME;
     if (b->column)
         return is_per_column(a->like, b) ? FUSE_OVER : FUSE_APART;
     if (is_per_column(b->like, a))
