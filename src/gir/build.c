@@ -300,6 +300,10 @@ static void add_op(struct builder *b, const struct ir_op *op)
         refuse(b, "it has more arguments than kernels may have");
         return;
     }
+    if (ir_column_axis(op) >= 0) { /* maps.h */
+        refuse(b, "its columns are no rows");
+        return;
+    }
     for (uint32_t i = 0; i < op->n_operands; i++)
         operands[i] = ir_operand(op, i) ? *step_of(b, ir_operand(op, i)) : GIR_NONE;
     *step_of(b, &op->results[0]) = make_op(&b->maker, op, operands);

@@ -320,7 +320,8 @@ static tssa_status *check_code(struct checker *c, const struct gir_code *code)
     case GIR_KEEP:
         return check_memory(c, code);
     case GIR_ROW:
-        return code->type == TSSA_INT64 && (c->kernel->grid || c->iterates)
+        return (code->type == TSSA_INT32 || code->type == TSSA_INT64) &&
+                       (c->kernel->grid || c->kernel->columns)
                    ? NULL
                    : wrong(c, "it is no number of a row, or there are none");
     case GIR_STATE:

@@ -5,34 +5,38 @@
 #include "gir/rows.h"
 #include "ir/row.h"
 
-const struct ir_op *mapper_find_reduction(const struct mapper *m, bool *any)
-{
-    const struct ir_op *found = NULL;
-    *any = false;
-    for (const struct ir_op *op = m->body->first; op; op = op->next) {
-        if (!op->info->reduction)
-            continue;
-        const struct ir_type *type = ir_operand(op, 0)->type;
-        *any = true;
-        found = found ? found : op;
-        const struct ir_type *like = ir_operand(found, 0)->type;
-        const bool keeps = ir_attr_int(op, "keepdims", 1) == ir_attr_int(found, "keepdims", 1);
-        if (ir_column_axis(op) < 0 || ir_column_axis(op) != ir_column_axis(found) || !keeps ||
-            type->rank != like->rank)
-            return NULL;
-        for (int i = 0; i < like->rank; i++)
-            if (type->dims[i] != like->dims[i])
-                return NULL;
-    }
-    return found;
-}
-
 static bool are_same(const struct ir_type *a, const struct ir_type *b)
 {
     bool same = a->kind == TYPE_TENSOR && b->kind == TYPE_TENSOR && a->rank == b->rank;
     for (int i = 0; same && i < a->rank; i++)
         same = a->dims[i] == b->dims[i];
     return same;
+}
+
+static bool keeps_axis(const struct ir_op *op)
+{
+    return ir_attr_int(op, "keepdims", 1) != 0;
+}
+
+const struct ir_op *mapper_find_reduction(const struct mapper *m, bool *any)
+{
+    const struct ir_op *first = NULL, *folding = NULL;
+    *any = false;
+    for (const struct ir_op *op = m->body->first; op; op = op->next) {
+        if (!op->info->reduction && ir_column_axis(op) < 0)
+            continue;
+        *any = true;
+        first = first ? first : op;
+        if (ir_column_axis(op) < 0 || ir_column_axis(op) != ir_column_axis(first) ||
+            !are_same(ir_operand(op, 0)->type, ir_operand(first, 0)->type))
+            return NULL;
+        if (!ir_column_folds(op))
+            continue;
+        folding = folding ? folding : op;
+        if (keeps_axis(op) != keeps_axis(folding))
+            return NULL;
+    }
+    return folding ? folding : first;
 }
 
 bool mapper_fits_columns(const struct mapper *m, const struct ir_op *reduction)
@@ -59,7 +63,7 @@ tssa_status *mapper_begin_columns(struct mapper *m, const struct ir_op *reductio
     const struct rule_param axis = rule_constant(ir_column_axis(reduction));
     const struct rule_step step = {RULE_UNSQUEEZE, 1, &axis};
     m->part->space.column = ir_column_axis(reduction);
-    m->part->space.keeps = ir_attr_int(reduction, "keepdims", 1) != 0;
+    m->part->space.keeps = keeps_axis(reduction);
     for (int i = 0; i < type->rank; i++)
         (void)dim_is_const(type->dims[i], &m->part->space.dims[i]);
     m->root = (struct gir_view){0};
@@ -105,7 +109,8 @@ static bool is_here(const struct mapper *m, const struct gir_view *view)
 uint32_t mapper_reduce(struct mapper *m, const struct ir_op *op, const struct gir_view *view)
 {
     const struct gir_view whole = {0};
-    if (!is_here(m, view) || m->part->space.column != ir_column_axis(op))
+    if (!(ir_column_folds(op) ? is_here(m, view) : gir_view_equal(view, &whole)) ||
+        m->part->space.column != ir_column_axis(op))
         return mapper_refuse(m, "what it reduces to is needed elsewhere");
     const uint32_t value = mapper_evaluate(m, ir_operand(op, 0), whole);
     return m->maker.why ? 0 : gir_make_row_op(&m->maker, op, &value);

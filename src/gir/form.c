@@ -57,6 +57,21 @@ static unsigned lanes_of_rows(const struct gir_kernel *kernel, unsigned register
     return GIR_FORM_LANES;
 }
 
+/* Has a step so wide a value: of columns, one that is computed in each row? */
+static bool is_wide(const struct gir_kernel *kernel)
+{
+    struct gir_when when[GIR_MAX_CODES];
+    if (kernel->columns)
+        gir_find_passes(kernel, when);
+    for (uint32_t i = 0; i < kernel->n_codes; i++) {
+        const struct gir_code *code = &gir_codes(kernel)[i];
+        if (gir_width((tssa_dtype)code->type) == sizeof(uint64_t) &&
+            (!kernel->columns || when[i].varies || code->op == GIR_REDUCE))
+            return true;
+    }
+    return false;
+}
+
 /* Else two registers of the widest type: 32 floats with AVX-512. */
 unsigned gir_lanes_of(const struct gir_kernel *kernel, unsigned register_bytes)
 {
@@ -65,10 +80,7 @@ unsigned gir_lanes_of(const struct gir_kernel *kernel, unsigned register_bytes)
         return kernel->lanes;
     if (kernel->whole_rows)
         return lanes_of_rows(kernel, register_bytes);
-    for (uint32_t i = 0; i < kernel->n_codes; i++)
-        if (gir_width((tssa_dtype)gir_codes(kernel)[i].type) == sizeof(uint64_t))
-            return lanes / 2;
-    return lanes;
+    return is_wide(kernel) ? lanes / 2 : lanes;
 }
 
 static bool has_planes(const struct gir_kernel *kernel)

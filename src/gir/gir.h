@@ -183,8 +183,8 @@ enum gir_op {
     GIR_STATE,
     GIR_NEXT, /* what state operand 0 is in the row behind: operand 1 */
     GIR_LAST, /* what state operand 0 is behind the last row: one value for the column */
-    /* The number of the row; type: i64. Of iterations, and of grids, where a position is that of
-     * the column. */
+    /* The number of the row; type: i32 or i64. Of columns and iterations, and of grids, where a
+     * position is that of the column. */
     GIR_ROW,
     /* ---- Of grids ---- */
     GIR_NUMBER,   /* bits: which of those that the call tells; type: i64 */

@@ -16,7 +16,7 @@ bool grid_reduces(const struct ir_op *op)
 /* Is one element left of what is reduced? */
 static bool folds(const struct ir_op *op)
 {
-    return ir_column_axis(op) >= 0 || ir_row_folds(op);
+    return ir_column_axis(op) >= 0 ? ir_column_folds(op) : ir_row_folds(op);
 }
 
 /* Is the axis of the space reduced? */

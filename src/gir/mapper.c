@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/fuse.h"
+#include "ir/row.h"
 
 uint32_t mapper_refuse(struct mapper *m, const char *why)
 {
@@ -456,7 +457,7 @@ static uint32_t compute(struct mapper *m, const struct ir_value *value, struct g
         return mapper_concat(m, value->op, view);
     if (ir_op_is(value->op, IR_OP_Trilu))
         return mapper_triangle(m, value->op, &view);
-    if (value->op->info->reduction)
+    if (value->op->info->reduction || ir_column_axis(value->op) >= 0)
         return mapper_reduce(m, value->op, &view);
     if (!ir_op_is(value->op, IR_OP_assign))
         return element_wise(m, value->op, &view);

@@ -77,8 +77,8 @@ uint32_t mapper_triangle(struct mapper *m, const struct ir_op *op, const struct 
 
 /* ---- columns.c ------------------------------------------------------------------------------- */
 
-/* The reduction like which all are: of one axis, of equal dims. NULL: there is none (*any tells),
- * or they are not. */
+/* What reduces or walks columns, like which all that does is: of one axis, of equal dims; one that
+ * reduces, where there is any. NULL: there is none (*any tells), or they are not. */
 const struct ir_op *mapper_find_reduction(const struct mapper *m, bool *any);
 /* Is each result what there is of each column, or an element of each row of it? */
 bool mapper_fits_columns(const struct mapper *m, const struct ir_op *reduction);
@@ -88,7 +88,8 @@ tssa_status *mapper_begin_columns(struct mapper *m, const struct ir_op *reductio
 void mapper_finish_columns(struct mapper *m);
 /* Where the root sees a result. */
 struct gir_view mapper_root_of(const struct mapper *m, const struct ir_value *value);
-/* What the columns of an operand come to, where the view sees it. */
+/* What the columns of an operand come to, or the elements that are computed of them, where the view
+ * sees it. */
 uint32_t mapper_reduce(struct mapper *m, const struct ir_op *op, const struct gir_view *view);
 
 /* Stores a step as a field of those of a result, a value, or of the part of it that the rule

@@ -539,7 +539,8 @@ static const char *find_problem(const struct mapper *m)
     uint32_t n = 0, computed = 0;
     for (const struct ir_op *op = m->body->first; op; op = op->next) {
         n++;
-        computed += op->info->cls == IR_CLASS_ELEMENTWISE || op->info->reduction;
+        computed +=
+            op->info->cls == IR_CLASS_ELEMENTWISE || op->info->reduction || ir_column_axis(op) >= 0;
     }
     if (!computed)
         return "it only moves elements";

@@ -17,9 +17,9 @@
  * few columns, as they are part of longer rows, or are broadcast: what is a vector then are many
  * rows, and not one.
  *
- * Where reductions of one other axis than the innermost one are (ir_column_axis), it is a kernel of
- * columns (gir.h): the space has that axis as well, and what is computed along it is evaluated as a
- * whole. Results are what columns come to, or have all of the space.
+ * Where reductions, or a softmax, of one other axis than the innermost one are (ir_column_axis), it
+ * is a kernel of columns (gir.h): the space has that axis as well, and what is computed along it is
+ * evaluated as a whole. Results are what columns come to, or have all of the space.
  *
  * A loop of which an iteration is one kernel (ir_fuse_loop) is a kernel of columns, too, whose rows
  * are its iterations: what it carries is of the same dims, and each element of it depends on no

@@ -127,7 +127,8 @@ static uint32_t make_composition(struct gir_maker *maker, const struct ir_op *op
 
 static bool is_arg(const struct ir_op *op)
 {
-    return (ir_op_is(op, IR_OP_ArgMax) || ir_op_is(op, IR_OP_ArgMin)) && ir_row_axes(op) == 1;
+    return (ir_op_is(op, IR_OP_ArgMax) || ir_op_is(op, IR_OP_ArgMin)) &&
+           (ir_row_axes(op) == 1 || ir_column_axis(op) >= 0);
 }
 
 /* Where the extreme is: the first or the last position of an element that is equal to it. NaN is
@@ -136,7 +137,8 @@ static uint32_t make_arg(struct gir_maker *maker, const struct ir_op *op, uint32
 {
     const struct ir_type *type = ir_operand(op, 0)->type;
     const bool last = ir_attr_int(op, "select_last_index", 0) != 0;
-    const struct dim *length = type->dims[type->rank - 1];
+    const int column = ir_column_axis(op);
+    const struct dim *length = type->dims[column >= 0 ? column : type->rank - 1];
     if (!dim_at_least(length, 1))
         return refuse(maker, "there may be no element to choose");
     tssa_dtype of = reduction_type(REDUCTION_Max, type->dtype);
@@ -150,7 +152,8 @@ static uint32_t make_arg(struct gir_maker *maker, const struct ir_op *op, uint32
     }
     const bool narrow = length->high <= INT32_MAX;
     const tssa_dtype as = narrow ? TSSA_INT32 : TSSA_INT64;
-    const uint32_t at = gir_make(maker, (struct gir_code){.op = GIR_POSITION, .type = (uint8_t)as});
+    const uint32_t at = gir_make(
+        maker, (struct gir_code){.op = column >= 0 ? GIR_ROW : GIR_POSITION, .type = (uint8_t)as});
     const uint32_t none = gir_make_number(maker, as, last ? -1 : narrow ? INT32_MAX : 0x1p62);
     const uint32_t found = gir_make_scalar(maker, SCALAR_SEL, as, (uint32_t[]){equal, at, none});
     return maker->why ? 0

@@ -50,10 +50,11 @@ struct cost_machine;
  * operand that its place tells; gathers (accesses whose rule has one, and others, as GatherND), of
  * which each element is one that indices tell, and those among them for which alone these are
  * computed, element by element; reductions of another axis than the innermost one
- * (ir_column_axis), where all of a kernel are of the same one; what depends on where an element is
- * (Trilu); loops of which an iteration is one kernel, for all of their iterations; and what keeps
- * elements or rows that a mask tells (ir_fuse_keeps), of which nobody in the kernel reads what is
- * kept. No grid has that: how many are kept before it, an element does not know.
+ * (ir_column_axis) and what is computed of its columns, where all of a kernel are of the same one;
+ * what depends on where an element is (Trilu); loops of which an iteration is one kernel, for all
+ * of their iterations; and what keeps elements or rows that a mask tells (ir_fuse_keeps), of which
+ * nobody in the kernel reads what is kept. No grid has that: how many are kept before it, an element
+ * does not know.
  */
 enum ir_fuses {
     IR_FUSES_ELEMENTWISE = 1,

@@ -119,21 +119,48 @@ bool ir_row_folds(const struct ir_op *op)
            !ir_op_is(op, IR_OP_CumProd);
 }
 
-int ir_column_axis(const struct ir_op *op)
+static int axis_of_reduction(const struct ir_op *op, int rank)
 {
-    const struct ir_type *type = ir_operand(op, 0) ? ir_operand(op, 0)->type : NULL;
     bool marked[TSSA_MAX_RANK];
     int axis = -1;
-    if (!type || type->kind != TYPE_TENSOR || type->rank < 2 || op->opaque ||
-        !op->info->reduction || !mark_reduced(op, type->rank, marked))
+    if (!mark_reduced(op, rank, marked))
         return -1;
-    for (int i = 0; i < type->rank; i++) {
+    for (int i = 0; i < rank; i++) {
         if (marked[i] && axis >= 0)
             return -1;
         axis = marked[i] ? i : axis;
     }
+    return axis;
+}
+
+static int axis_of_column(const struct ir_op *op, int rank)
+{
+    int axis;
+    switch (op->info->id) {
+    case IR_OP_ArgMax:
+    case IR_OP_ArgMin:
+    case IR_OP_Softmax:
+    case IR_OP_LogSoftmax:
+    case IR_OP_LpNormalization:
+        return !ir_row_flattens(op) && infer_find_axis(ir_op_axis(op), rank, &axis) ? axis : -1;
+    default:
+        return op->info->reduction ? axis_of_reduction(op, rank) : -1;
+    }
+}
+
+int ir_column_axis(const struct ir_op *op)
+{
+    const struct ir_type *type = ir_operand(op, 0) ? ir_operand(op, 0)->type : NULL;
+    if (!type || type->kind != TYPE_TENSOR || type->rank < 2 || op->opaque)
+        return -1;
+    const int axis = axis_of_column(op, type->rank);
     for (int i = axis + 1; axis >= 0 && i < type->rank; i++)
         if (dim_at_least(type->dims[i], 2))
             return axis;
     return -1;
+}
+
+bool ir_column_folds(const struct ir_op *op)
+{
+    return op->info->cls == IR_CLASS_REDUCTION;
 }

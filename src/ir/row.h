@@ -23,10 +23,13 @@ bool ir_row_is_each(const struct ir_op *op, uint32_t operand);
 bool ir_row_folds(const struct ir_op *op);
 
 /*
- * The one axis that a reduction reduces where that is not the innermost one, so that its order is
- * that of steps of one element (ir/reduction.def), whatever the run: an axis behind it has two
- * elements or more. -1: it is no such op, or it is not known.
+ * The one axis along which an op reduces, finds the highest or lowest, or computes a softmax or a
+ * norm, where that is not the innermost one, so that its order is that of steps of one element
+ * (ir/reduction.def), whatever the run: an axis behind it has two elements or more. -1: it is no
+ * such op, or it is not known.
  */
 int ir_column_axis(const struct ir_op *op);
+/* One element is computed of each column, as of rows. Of an op that has columns. */
+bool ir_column_folds(const struct ir_op *op);
 
 #endif

@@ -26,6 +26,7 @@
 #include "common/xmalloc.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
+#include "ir/row.h"
 #include "ir/verifier.h"
 #include "runtime/compile.h"
 
@@ -349,10 +350,26 @@ static bool is_broadcast(const struct ir_type *type)
     return false;
 }
 
+/* Does it compute elements of what columns come to? */
+static bool spreads_columns(const struct ir_op *op)
+{
+    for (uint32_t i = 0; op->info->ew && i < op->n_operands; i++) {
+        const struct ir_op *of = ir_operand(op, i) ? ir_operand(op, i)->op : NULL;
+        if (of && ir_column_axis(of) >= 0 && ir_column_folds(of) &&
+            ir_operand(of, 0)->type == op->results[0].type)
+            return true;
+    }
+    return false;
+}
+
 static tssa_status *see_op(void *context, struct ir_op *op)
 {
     struct kernel_seen *seen = context;
+    const bool is_column = ir_column_axis(op) >= 0;
     seen->ops[op->info->id]++;
+    seen->column_walks += is_column && !ir_column_folds(op);
+    seen->column_places += is_column && ir_column_folds(op) && !op->info->reduction;
+    seen->column_elements += spreads_columns(op);
     return NULL;
 }
 

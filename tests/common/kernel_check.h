@@ -64,8 +64,10 @@ bool kernel_check_text(enum kernel_kind kind, const char *text, uint64_t seed,
 struct kernel_seen {
     unsigned long programs, dtypes[TSSA_DTYPE_COUNT], ranks[KERNEL_MAX_RANK + 1]; /* of operands */
     unsigned long ops[IR_OP_COUNT];
-    unsigned long broadcast, ones, empty;              /* operands that are so */
-    unsigned long backward, computed;                  /* slices */
+    unsigned long broadcast, ones, empty; /* operands that are so */
+    unsigned long backward, computed;     /* slices */
+    /* ops that walk columns, look for a place in them, or compute elements of what they come to */
+    unsigned long column_walks, column_places, column_elements;
     unsigned long nan, infinite, minus_zero, denormal; /* elements */
 };
 

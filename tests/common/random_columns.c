@@ -155,6 +155,31 @@ static void add_reduction(struct writer *w)
                 some[random_int(&w->random, 0, 11)], x, w->keeps);
 }
 
+/* Where the highest or lowest element of each column is. */
+static void add_arg(struct writer *w)
+{
+    const int x = find_value(w, FULL);
+    text_printf(&w->text.ops,
+                "%%v%d = Arg%s(%%v%d) {axis = %d, keepdims = %d, select_last_index = %d}\n",
+                add_value(w, TSSA_INT64, COLUMN), random_chance(&w->random, 50) ? "Max" : "Min", x,
+                w->axis, w->keeps, (int)random_int(&w->random, 0, 1));
+}
+
+/* What an operator computes of whole columns. */
+static void add_normalization(struct writer *w)
+{
+    const int x = find_value(w, FULL);
+    if (!dtype_is_float(w->dtype))
+        return;
+    const int value = add_value(w, w->dtype, FULL);
+    if (random_chance(&w->random, 30))
+        text_printf(&w->text.ops, "%%v%d = LpNormalization(%%v%d) {axis = %d, p = %d}\n", value, x,
+                    w->axis - w->rank, (int)random_int(&w->random, 1, 2));
+    else
+        text_printf(&w->text.ops, "%%v%d = %sSoftmax(%%v%d) {axis = %d}\n", value,
+                    random_chance(&w->random, 40) ? "Log" : "", x, w->axis);
+}
+
 /* In each element, of what its column has come to: shapes tell that where the axis stays, or was
  * the first one. */
 static void add_spread(struct writer *w)
@@ -173,6 +198,8 @@ static void add_walks(struct writer *w)
 {
     for (int64_t i = random_int(&w->random, 1, 3); i > 0; i--) {
         add_spread(w);
+        if (random_chance(&w->random, 40))
+            add_normalization(w);
         add_elementwise(w, FULL);
         if (random_chance(&w->random, 50))
             add_reduction(w);
@@ -219,6 +246,8 @@ static void write_all(struct writer *w)
     }
     for (int64_t i = random_int(&w->random, 1, 3); i > 0; i--)
         add_reduction(w);
+    if (w->length && random_chance(&w->random, 70)) /* of none, no element is the highest */
+        add_arg(w);
     for (int64_t i = random_int(&w->random, 0, 3); i > 0; i--)
         add_elementwise(w, COLUMN);
     if (!random_chance(&w->random, 50)) {

@@ -329,7 +329,7 @@ static void columns(void **state)
                  "2 is 4294967295 along 1 \n"
                  "3 is 4294967295 along 2 \n"
                  "4 is 0 along 2 \n");
-    /* Elements of columns, which are walked once more. */
+    /* Elements of columns, which are walked once more, and which row it is. */
     expect_parts(FUSED_GRAPH("%x: f32[N, 40]", "%x",
                              "%p: f32[N, 40]) { %k = Constant() {value = i64[1] [0]} %e = Exp(%p) "
                              "%a = ReduceMax(%e, %k) %s = Sub(%e, %a) return(%s, %a)",
@@ -344,6 +344,22 @@ static void columns(void **state)
                  "0 is 0 along 3 \n"
                  "1 is 0 along 3 \n"
                  "2 is 1 along 2 \n");
+    expect_parts(FUSED_GRAPH("%x: i32[9, 40]", "%x",
+                             "%p: i32[9, 40]) { %a = ArgMin(%p) {axis = 0, select_last_index = 1} "
+                             "return(%a)",
+                             "%y"),
+                 "columns, args 0: i32 moves, 1: i64 result per column\n"
+                 "%0 = load 0 : i32\n"
+                 "%1 = reduce MIN from 2147483647 %0 : i32\n"
+                 "%2 = EQ %0 %1 : bool\n"
+                 "%3 = row : i32\n"
+                 "%4 = -1 : i32\n"
+                 "%5 = SEL %2 %3 %4 : i32\n"
+                 "%6 = reduce MAX from -1 %5 : i32\n"
+                 "%7 = convert %6 : i64\n"
+                 "store 1 %7\n"
+                 "0 is 0 along 3 \n"
+                 "1 is 0 along 2 \n");
 }
 
 static void lookups(void **state)

@@ -75,6 +75,9 @@ static void operators(void **state)
         if (info->ew || seen.ops[id])
             expect(info->name, seen.ops[id]);
     }
+    expect("walks of columns", seen.column_walks);
+    expect("places in columns", seen.column_places);
+    expect("elements of columns", seen.column_elements);
     print_message("\n");
 }
 

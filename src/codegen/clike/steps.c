@@ -243,7 +243,7 @@ void clike_print_step(const struct printer *p, uint32_t i)
         text_printf(p->text, "n%" PRIu64, code->bits);
         break;
     case GIR_ROW:
-        text_puts(p->text, "r");
+        text_puts(p->text, code->type == TSSA_INT32 ? "(int32_t)r" : "r");
         break;
     default:
         if (p->kernel->grid)

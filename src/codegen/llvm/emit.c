@@ -386,6 +386,13 @@ static LLVMValue emit_length(const struct emitter *e, tssa_dtype dtype)
     return emit_splat(e, length, dtype);
 }
 
+static LLVMValue emit_row(const struct emitter *e, tssa_dtype dtype)
+{
+    LLVMValue row =
+        width_of(dtype) < 64 ? emit_cast(e, LLVM_TRUNC, e->row, emit_element(e, dtype)) : e->row;
+    return emit_splat(e, row, dtype);
+}
+
 /* Which element of the row it is: the same one in all lanes, where these are rows. */
 static LLVMValue emit_position(const struct emitter *e, tssa_dtype dtype)
 {
@@ -426,7 +433,7 @@ void emit_step(struct emitter *e, uint32_t i)
     else if (code->op == GIR_POSITION)
         value = emit_position(e, code->type);
     else if (code->op == GIR_ROW)
-        value = emit_splat(e, e->row, TSSA_INT64);
+        value = emit_row(e, code->type);
     else if (code->op == GIR_CONSTANT)
         value = emit_constant(e, code->type, code->bits);
     else if (code->op == GIR_CONVERT)

@@ -108,6 +108,20 @@ static bool has_half(const struct ir_op *op)
     return op->results[0].type->dtype == TSSA_FLOAT16;
 }
 
+#define FEW_COLUMNS 16
+
+/* Has it columns of which fewer lie side by side than half a vector? Each vector begins anew. */
+static bool has_few_columns(const struct ir_op *op)
+{
+    const struct ir_type *type = ir_operand(op, 0)->type;
+    const int axis = ir_column_axis(op);
+    int64_t n = 1, dim;
+    for (int i = axis + 1; axis >= 0 && i < type->rank; i++)
+        if (!dim_is_const(type->dims[i], &dim) || !i64_mul(n, dim, &n))
+            return false;
+    return axis >= 0 && n < FEW_COLUMNS;
+}
+
 static const char *refuses(void *user, const struct ir_op *op)
 {
     const char *why = gir_refuses(op);
@@ -116,7 +130,9 @@ static const char *refuses(void *user, const struct ir_op *op)
         return "float16 needs AVX2 (x86-64-v3)";
     if (!why && isa_level() < ISA_V3 && ir_fuse_keeps(op))
         return "what a mask keeps needs AVX2 (x86-64-v3)";
-    if (!why && is_arg(op) && !is_worth_walking(op))
+    if (!why && !op->info->reduction && has_few_columns(op))
+        return "its columns side by side are less than half a vector";
+    if (!why && is_arg(op) && ir_column_axis(op) < 0 && !is_worth_walking(op))
         return "its rows do not fill the vectors that functions are computed in";
     if (!why && crosses_lines(op))
         return "what it permutes is moved faster by itself";

@@ -64,9 +64,10 @@ struct fuse_open {
     /* so many of its last axes are rows, which are computed as a whole; 0: elements are, one by
      * one */
     int row;
-    /* 1 + 2 * the axis that is reduced where that is not the innermost one, + 1 if it stays; 0:
-     * none is */
+    /* 1 + the axis that is reduced, or walked, where that is not the innermost one; 0: none is */
     int column;
+    /* whether what columns come to has an axis of one element in its place */
+    enum fuse_keeps { FUSE_ANY, FUSE_DROPS, FUSE_KEEPS } column_keeps;
     bool keeps;                   /* some of its results are elements that a mask tells */
     struct cost_work work, apart; /* in one kernel, and as it is without */
     uint32_t n_operands;
@@ -171,8 +172,11 @@ enum fuse_fit {
 };
 enum fuse_fit fuse_fit(const struct ir_fusion *fusion, const struct fuse_open *a,
                        const struct fuse_open *b);
-/* fuse_open.column of the op. */
-int fuse_column(const struct ir_op *op);
+/* fuse_open.column and .column_keeps of the op. */
+void fuse_find_column(const struct ir_op *op, struct fuse_open *part);
+/* The same of both parts, which have columns; false: one of their results has the axis, one has
+ * not. */
+bool fuse_join_keeps(const struct fuse_open *a, const struct fuse_open *b, enum fuse_keeps *keeps);
 /* An access that only changes how many axes of one element there are in a value that has one for
  * each row of the part: it is computed where the row is. */
 bool fuse_is_row_view(const struct ir_op *op, const struct fuse_open *part);

@@ -204,6 +204,7 @@ static const char *try_join(struct fuse_plan *plan, const struct ir_op *op, uint
         joined->like = b->like;
     }
     if (b->column) {
+        (void)fuse_join_keeps(a, b, &joined->column_keeps); /* which it fits */
         joined->column = b->column;
         joined->like = b->like;
     }

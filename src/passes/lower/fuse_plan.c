@@ -88,12 +88,12 @@ static tssa_status *add_part(struct fuse_plan *plan, const struct ir_op *op)
     *open = (struct fuse_open){.op = op,
                                .like = fuse_space(plan, op),
                                .row = ir_row_axes(op),
-                               .column = fuse_column(op),
                                .keeps = ir_fuse_keeps(op),
                                .work = fuse_updates(plan, op) ? cost_step(op, true, &plan->sizes)
                                                               : cost_kernel(op, &plan->sizes),
                                .apart = cost_step(op, writes_in_place(plan, op), &plan->sizes),
                                .uses = plan->uses[op->results[0].id]};
+    fuse_find_column(op, open);
     for (uint32_t i = 0; i < op->n_operands; i++) {
         const struct ir_value *value = ir_operand(op, i);
         if (!value)

@@ -49,10 +49,18 @@ static bool is_per_row(const struct ir_type *type, const struct ir_type *like, i
     return true;
 }
 
-int fuse_column(const struct ir_op *op)
+void fuse_find_column(const struct ir_op *op, struct fuse_open *part)
 {
-    const int axis = ir_column_axis(op);
-    return axis < 0 ? 0 : 1 + 2 * axis + (ir_attr_int(op, "keepdims", 1) != 0);
+    part->column = 1 + ir_column_axis(op);
+    part->column_keeps = !part->column || !ir_column_folds(op) ? FUSE_ANY
+                         : ir_attr_int(op, "keepdims", 1) != 0 ? FUSE_KEEPS
+                                                               : FUSE_DROPS;
+}
+
+bool fuse_join_keeps(const struct fuse_open *a, const struct fuse_open *b, enum fuse_keeps *keeps)
+{
+    *keeps = a->column_keeps == FUSE_ANY ? b->column_keeps : a->column_keeps;
+    return b->column_keeps == FUSE_ANY || b->column_keeps == *keeps;
 }
 
 /* Has the type an element for each column of the part, with or without an axis of one element, as
@@ -60,8 +68,8 @@ int fuse_column(const struct ir_op *op)
 static bool is_per_column(const struct ir_type *type, const struct fuse_open *part)
 {
     const struct ir_type *like = part->like;
-    const int axis = (part->column - 1) / 2;
-    const bool keeps = (part->column - 1) % 2;
+    const int axis = part->column - 1;
+    const bool keeps = part->column_keeps != FUSE_DROPS;
     if (type->rank != like->rank - !keeps)
         return false;
     for (int i = 0; i < like->rank; i++) {
@@ -77,7 +85,7 @@ static bool is_per_column(const struct ir_type *type, const struct fuse_open *pa
 /* Is a column walked again as long as it is in the cache, by threads that share no column? */
 static bool is_walked_again(const struct fuse_open *part)
 {
-    return part->like->dims[(part->column - 1) / 2]->low <= LONG_COLUMN;
+    return part->like->dims[part->column - 1]->low <= LONG_COLUMN;
 }
 
 /* Elements of the columns are computed in each walk of them, or are results. */
@@ -86,8 +94,12 @@ static enum fuse_fit fit_columns(const struct fuse_open *a, const struct fuse_op
     const struct fuse_open *columns = a->column ? a : b;
     if (a->row || b->row)
         return FUSE_APART;
+    enum fuse_keeps keeps;
     if (a->column && b->column)
-        return a->column == b->column && is_same_space(a->like, b->like) ? FUSE_SAME : FUSE_APART;
+        return a->column == b->column && fuse_join_keeps(a, b, &keeps) &&
+                       is_same_space(a->like, b->like)
+                   ? FUSE_SAME
+                   : FUSE_APART;
     if (is_same_space(a->like, b->like) && is_walked_again(columns))
         return FUSE_SAME;
     if (b->column)
@@ -277,6 +289,15 @@ static bool has_few_elements(const struct ir_type *type)
     return count <= FEW_ELEMENTS;
 }
 
+/* Of an op that has columns. */
+static const char *column_refusal(const struct ir_op *op)
+{
+    const struct dim *length = ir_operand(op, 0)->type->dims[ir_column_axis(op)];
+    return op->info->reduction || length->low <= LONG_COLUMN
+               ? NULL
+               : "its columns are too long to walk them again";
+}
+
 /* Of an op that has rows. Where one row is all there is no threads could share it. */
 static const char *row_refusal(const struct ir_op *op)
 {
@@ -286,7 +307,7 @@ static const char *row_refusal(const struct ir_op *op)
         if (op->results[i].wanted && op->results[i].uses)
             return "it computes more than one result";
     if (ir_column_axis(op) >= 0)
-        return NULL;
+        return column_refusal(op);
     if (n == 0)
         return "its rows are not the last axes";
     if (n == type->rank && !(ir_row_folds(op) && has_few_elements(type)))
