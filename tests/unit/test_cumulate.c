@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -66,6 +67,60 @@ static void test_floats(void **state)
     }
 }
 
+/* Integers wrap in words of their own size: the low bits of what 64 come to. */
+static void expect_integers(const struct line *line, const struct tensor *x, const struct tensor *y)
+{
+    const size_t size = dtype_info(x->dtype)->size;
+    uint64_t total = line->product;
+    for (int64_t k = 0; k < line->n; k++) {
+        const int64_t at = line->first + (line->reverse ? line->n - 1 - k : k) * line->step;
+        const uint64_t before = total,
+                       v = (uint64_t)dtype_load_int64(x->dtype, (char *)x->data + at * size);
+        uint64_t wanted = 0, found = 0;
+        total = line->product ? total * v : total + v;
+        dtype_store_int64(x->dtype, &wanted, (int64_t)(line->exclusive ? before : total));
+        memcpy(&found, (char *)y->data + at * size, size);
+        assert_int_equal(found, wanted);
+    }
+}
+
+static void test_integers(void **state)
+{
+    static const tssa_dtype dtypes[] = {TSSA_INT8,  TSSA_UINT8,  TSSA_INT16, TSSA_UINT16,
+                                        TSSA_INT32, TSSA_UINT32, TSSA_INT64, TSSA_UINT64};
+    static uint64_t data[3 * 20 * 80];
+    struct random random = {3};
+    (void)state;
+    for (int round = 0; round < 400; round++) {
+        const int64_t dims[3] = {random_int(&random, 1, 3), random_int(&random, 1, 20),
+                                 random_int(&random, 1, round % 4 ? 10 : 80)};
+        int64_t axis = random_int(&random, 0, 2), inner = 1, count = dims[0] * dims[1] * dims[2];
+        for (int64_t i = axis + 1; i < 3; i++)
+            inner *= dims[i];
+        struct line line = {.step = inner,
+                            .n = dims[axis],
+                            .exclusive = round % 2,
+                            .reverse = round / 2 % 2,
+                            .product = round / 4 % 2};
+        struct team team;
+        struct op_run t;
+        for (int64_t i = 0; i < count; i++)
+            data[i] = (uint64_t)random_int(&random, INT64_MIN / 2, INT64_MAX / 2) << 1 | 1;
+        op_begin(&t, line.product ? IR_OP_CumProd : IR_OP_CumSum, 0);
+        op_int(&t, "exclusive", line.exclusive);
+        op_int(&t, "reverse", line.reverse);
+        op_add(&t, dtypes[round / 8 % 8], 3, dims, data);
+        op_add(&t, TSSA_INT64, 0, NULL, &axis);
+        op_threads(&t, &team, (int)random_int(&random, 1, 3));
+        op_go(&t);
+        for (int64_t i = 0; i < count / line.n; i++) {
+            line.first = i / inner * inner * line.n + i % inner;
+            expect_integers(&line, &t.inputs[0].tensor, &t.outputs[0].tensor);
+        }
+        op_close(&t);
+    }
+}
+
 /* Lines that are worth threads. */
 static void test_threads(void **state)
 {
@@ -93,6 +148,7 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_floats),
+                                       cmocka_unit_test(test_integers),
                                        cmocka_unit_test(test_threads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

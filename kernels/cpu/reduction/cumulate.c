@@ -2,7 +2,7 @@
 /*
  * CumSum (ai.onnx 11, 14) and CumProd (26): running sums and products along an axis, one element
  * after the other from 0 or 1 on; inclusive sums from the first element on, which may be -0. DOUBLE
- * accumulates in double, narrower floats in float32; integers wrap.
+ * accumulates in double, narrower floats in float32; integers wrap, in words of their own size.
  */
 #include <inttypes.h>
 
@@ -24,50 +24,7 @@ static tssa_status *cumulate_prepare(const struct ir_op *op, const struct kernel
     return NULL;
 }
 
-/* ---- Integers -------------------------------------------------------------------------------- */
-
-struct row {
-    const char *in;
-    char *out;
-    int64_t n;
-    ptrdiff_t stride; /* bytes; negative in reverse */
-    tssa_dtype dtype;
-    bool exclusive, product;
-};
-
-static void cumulate_integers(const struct row *row)
-{
-    uint64_t total = row->product ? 1 : 0;
-    for (int64_t i = 0; i < row->n; i++) {
-        uint64_t x = (uint64_t)dtype_load_int64(row->dtype, row->in + i * row->stride);
-        uint64_t next = row->product ? total * x : total + x;
-        dtype_store_int64(row->dtype, row->out + i * row->stride,
-                          (int64_t)(row->exclusive ? total : next));
-        total = next;
-    }
-}
-
-static void cumulate_rows(const struct tensor *in, const struct tensor *out,
-                          const struct lines *lines, const struct cumulate_attrs *attrs,
-                          bool product)
-{
-    ptrdiff_t stride = lines->inner * (ptrdiff_t)tssa_dtype_size(in->dtype);
-    for (int64_t o = 0; o < lines->outer; o++)
-        for (int64_t i = 0; i < lines->inner; i++) {
-            int64_t last = attrs->reverse ? lines->n - 1 : 0;
-            int64_t first = (o * lines->n + last) * lines->inner + i;
-            struct row row = {.in = element_at(in, first),
-                              .out = element_at(out, first),
-                              .n = lines->n,
-                              .stride = attrs->reverse ? -stride : stride,
-                              .dtype = in->dtype,
-                              .exclusive = attrs->exclusive,
-                              .product = product};
-            cumulate_integers(&row);
-        }
-}
-
-/* ---- Floats: several lines together ---------------------------------------------------------- */
+/* ---- Several lines together ------------------------------------------------------------------ */
 
 #define NEIGHBOURS 64 /* lines that lie one element apart, at most */
 #define APART 8       /* lines that lie one after the other */
@@ -88,17 +45,22 @@ INLINE float start_of(bool product, bool exclusive)
     return product ? 1.0F : exclusive ? 0.0F : -0.0F;
 }
 
-/* `lines` and the flags are constants to the compiler. */
-#define CUMULATE(T, neighbours, apart)                                                             \
+#define OF_FLOATS(product, exclusive) start_of(product, exclusive)
+#define OF_INTEGERS(product, exclusive) ((product) ? 1 : 0)
+
+/* `lines` and the flags are constants to the compiler. W: the type that a T becomes in C, unsigned.
+ */
+#define CUMULATE(T, W, start, neighbours, apart)                                                   \
     INLINE void apart##_lines(const struct block *b, const T *x, T *y, int64_t lines,              \
                               bool product, bool exclusive)                                        \
     {                                                                                              \
         T totals[APART];                                                                           \
         for (int64_t k = 0; k < lines; k++)                                                        \
-            totals[k] = start_of(product, exclusive);                                              \
+            totals[k] = start(product, exclusive);                                                 \
         for (int64_t i = 0; i < b->n; i++, x += b->stride, y += b->stride)                         \
             for (int64_t k = 0; k < lines; k++) {                                                  \
-                T v = x[k * b->pitch], next = product ? totals[k] * v : totals[k] + v;             \
+                const T v = x[k * b->pitch];                                                       \
+                const T next = (T)(product ? (W)totals[k] * (W)v : (W)totals[k] + (W)v);           \
                 y[k * b->pitch] = exclusive ? totals[k] : next;                                    \
                 totals[k] = next;                                                                  \
             }                                                                                      \
@@ -127,19 +89,45 @@ INLINE float start_of(bool product, bool exclusive)
         const struct block b = *given;                                                             \
         T totals[NEIGHBOURS];                                                                      \
         for (int64_t k = 0; k < b.lines; k++)                                                      \
-            totals[k] = start_of(b.product, b.exclusive);                                          \
+            totals[k] = start(b.product, b.exclusive);                                             \
         for (int64_t i = 0; i < b.n; i++) {                                                        \
             const T *restrict x = (const T *)b.in + i * b.stride;                                  \
             T *restrict y = (T *)b.out + i * b.stride;                                             \
             for (int64_t k = 0; k < b.lines; k++) {                                                \
-                T total = totals[k], next = b.product ? total * x[k] : total + x[k];               \
+                const T total = totals[k];                                                         \
+                const T next = (T)(b.product ? (W)total * (W)x[k] : (W)total + (W)x[k]);           \
                 y[k] = b.exclusive ? total : next;                                                 \
                 totals[k] = next;                                                                  \
             }                                                                                      \
         }                                                                                          \
     }
-CUMULATE(float, float_neighbours, floats_apart)
-CUMULATE(double, double_neighbours, doubles_apart)
+CUMULATE(float, float, OF_FLOATS, float_neighbours, floats_apart)
+CUMULATE(double, double, OF_FLOATS, double_neighbours, doubles_apart)
+CUMULATE(uint8_t, uint32_t, OF_INTEGERS, bytes_neighbours, bytes_apart)
+CUMULATE(uint16_t, uint32_t, OF_INTEGERS, halves_neighbours, halves_apart)
+CUMULATE(uint32_t, uint32_t, OF_INTEGERS, words_neighbours, words_apart)
+CUMULATE(uint64_t, uint64_t, OF_INTEGERS, longs_neighbours, longs_apart)
+
+typedef void cumulate_fn(const struct block *block);
+
+/* Lines that are neighbours, or apart, of elements that are computed in the type. */
+static cumulate_fn *lines_of(tssa_dtype dtype, bool apart)
+{
+    if (dtype == TSSA_FLOAT)
+        return apart ? floats_apart : float_neighbours;
+    if (dtype == TSSA_DOUBLE)
+        return apart ? doubles_apart : double_neighbours;
+    switch (tssa_dtype_size(dtype)) {
+    case 1:
+        return apart ? bytes_apart : bytes_neighbours;
+    case 2:
+        return apart ? halves_apart : halves_neighbours;
+    case 4:
+        return apart ? words_apart : words_neighbours;
+    default:
+        return apart ? longs_apart : longs_neighbours;
+    }
+}
 
 struct work {
     const struct tensor *in, *out;
@@ -171,10 +159,7 @@ static void run_block(const struct work *w, char *scratch, int64_t first, int64_
     const struct block block = {
         x + start,     y + start,           n,         w->attrs->reverse ? -stride : stride, lines,
         apart ? n : 1, w->attrs->exclusive, w->product};
-    if (w->dtype == TSSA_DOUBLE)
-        (apart ? doubles_apart : double_neighbours)(&block);
-    else
-        (apart ? floats_apart : float_neighbours)(&block);
+    lines_of(w->dtype, apart)(&block);
     for (int64_t i = 0; converts && i < (apart ? 1 : n); i++)
         store_elements(w->out, first + i * w->lines.inner, 1, apart ? n * lines : lines, w->dtype,
                        y + i * lines * width);
@@ -193,13 +178,13 @@ static void run_blocks(void *context, void *scratch, int64_t begin, int64_t end)
     }
 }
 
-static tssa_status *cumulate_floats(struct kernel_args *args, struct work *w)
+static tssa_status *cumulate_lines(struct kernel_args *args, struct work *w)
 {
     const bool apart = w->lines.inner == 1;
     const int64_t lines = apart ? w->lines.outer : w->lines.inner;
     int64_t cost;
     size_t bytes = 0;
-    w->dtype = computed_in(w->in->dtype);
+    w->dtype = dtype_is_float(w->in->dtype) ? computed_in(w->in->dtype) : w->in->dtype;
     w->most = apart ? APART : NEIGHBOURS;
     w->most = lines < w->most ? lines : w->most;
     w->blocks = (lines + w->most - 1) / w->most;
@@ -227,10 +212,7 @@ static tssa_status *cumulate_run(struct kernel_args *args, bool product)
         return NULL;
     work.out = out;
     work.lines = lines_along(work.in, axis);
-    if (dtype_is_float(work.in->dtype))
-        return cumulate_floats(args, &work);
-    cumulate_rows(work.in, out, &work.lines, work.attrs, product);
-    return NULL;
+    return cumulate_lines(args, &work);
 }
 
 static tssa_status *run_CumSum(struct kernel_args *args)
