@@ -13,12 +13,14 @@
  *         what is there behind the last row is stored
  *
  * The next row waits for this one: several vectors are a group so that the machine has others to
- * compute meanwhile, and reads longer stretches of a row.
+ * compute meanwhile, and reads longer stretches of a row: what fetches memory ahead follows these.
  */
 #include "codegen/llvm/columns.h"
 
-#define GROUP 8                 /* vectors */
-#define MOST_BYTES (128 * 1024) /* of a group on the stack */
+#define LEAST_GROUP 8 /* vectors */
+#define MOST_GROUP 32
+#define SOME_BYTES (16 * 1024)  /* on the stack, of a group of more than the fewest */
+#define MOST_BYTES (128 * 1024) /* of any */
 
 /* Per state, by its number: the step, and the one that is its next value. */
 struct states {
@@ -214,13 +216,13 @@ static void end_group(const struct group *g)
     row_loop_end(r, &loop);
 }
 
-/* From column `begin` on, as many vectors as there are, GROUP at most: to column *end. */
+/* From column `begin` on, as many vectors as there are, r->group at most: to column *end. */
 static void emit_group(struct rows *r, const struct states *states, LLVMValue begin, LLVMValue *end)
 {
     const struct function *f = r->f;
     bool live[GIR_MAX_CODES];
     LLVMValue most =
-        emit_binary(f->e, LLVM_ADD, begin, function_number(f, (uint64_t)GROUP * f->lanes));
+        emit_binary(f->e, LLVM_ADD, begin, function_number(f, (uint64_t)r->group * f->lanes));
     LLVMValue is_less = function_compare(f, LLVM_SLT, most, f->whole);
     struct group g = {.r = r, .states = states, .begin = begin};
     g.end = *end = emit_select(f->e, is_less, most, f->whole);
@@ -239,6 +241,16 @@ static bool is_put(const struct rows *r, const bool *live, uint32_t step)
     return code->op == GIR_STATE || (live[step] && !is_made_again(code));
 }
 
+/* How many vectors are a group, of which each has so many bytes on the stack; 0: there is no room.
+ */
+static unsigned group_of(size_t bytes)
+{
+    const size_t some = SOME_BYTES / bytes;
+    if (bytes * LEAST_GROUP > MOST_BYTES)
+        return 0;
+    return some > MOST_GROUP ? MOST_GROUP : some < LEAST_GROUP ? LEAST_GROUP : (unsigned)some;
+}
+
 void iterations_emit_memory(struct rows *r)
 {
     bool live[GIR_MAX_CODES];
@@ -248,10 +260,11 @@ void iterations_emit_memory(struct rows *r)
     find_live(r, live);
     for (uint32_t i = 0; i < r->e->kernel->n_codes; i++)
         if (is_put(r, live, i))
-            bytes += (size_t)emit_size(rows_code(r, i)->type) * LANES * GROUP;
-    for (uint32_t i = 0; i < r->e->kernel->n_codes && bytes <= MOST_BYTES; i++)
+            bytes += (size_t)emit_size(rows_code(r, i)->type) * LANES;
+    r->group = group_of(bytes);
+    for (uint32_t i = 0; i < r->e->kernel->n_codes && r->group; i++)
         if (is_put(r, live, i))
-            r->long_kept[i] = rows_make_memory(r, rows_code(r, i)->type, GROUP);
+            r->long_kept[i] = rows_make_memory(r, rows_code(r, i)->type, r->group);
 }
 
 /* Groups, as long as there are two whole vectors; then the column from which on there is less. */

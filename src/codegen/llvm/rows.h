@@ -38,6 +38,7 @@ struct rows {
     LLVMValue long_kept[GIR_MAX_CODES], short_kept[GIR_MAX_CODES];
     const LLVMValue *kept; /* one of these: where the values are that are kept */
     const struct columns *columns;
+    unsigned group; /* of iterations, vectors of columns that are computed in turn; 0: one */
 };
 
 #define LONG_LEVELS 7 /* above the first: enough for 2^53 elements */
