@@ -60,7 +60,7 @@ tssa_status *session_graph_clone(const struct tssa_model *model, struct device_c
 static const char fuse[] = "fuse";
 
 /* Puts the ops of fuse ops back of which there is no kernel as a whole, because of their accesses,
- * assigns, Concats, reductions of columns, triangles, or of what they keep. */
+ * assigns, Concats, reductions of columns, running sums, triangles, or of what they keep. */
 static tssa_status *refuse_maps(struct ir_block *block, const struct pass_context *pass, bool *any)
 {
     struct ir_op *next;
@@ -94,12 +94,13 @@ static const struct {
     bool always; /* also where there was a kernel of each fuse op before */
 } tries[] = {{IR_FUSES_GATHERS, true, true, true},
              {GATHERS | IR_FUSES_CONCATS, true, false, false},
-             {GATHERS | IR_FUSES_CONCATS | IR_FUSES_COLUMNS | IR_FUSES_POSITIONS | IR_FUSES_KEEPS,
+             {GATHERS | IR_FUSES_CONCATS | IR_FUSES_COLUMNS | IR_FUSES_POSITIONS | IR_FUSES_KEEPS |
+                  IR_FUSES_SCANS,
               true, false, false},
              /* Gathers join what is left: others do without each other for their sake. */
-             {IR_FUSES_COLUMNS | IR_FUSES_POSITIONS, true, false, true},
+             {IR_FUSES_COLUMNS | IR_FUSES_POSITIONS | IR_FUSES_SCANS, true, false, true},
              {GATHERS | IR_FUSES_CONCATS | IR_FUSES_COLUMNS | IR_FUSES_POSITIONS | IR_FUSES_RULES |
-                  IR_FUSES_KEEPS,
+                  IR_FUSES_KEEPS | IR_FUSES_SCANS,
               false, false, false}};
 
 static tssa_status *fuse_again(struct ir_graph *graph, const struct device *device,

@@ -480,6 +480,16 @@ static const char *refuses_movement(const struct ir_op *op)
     return ir_op_is(op, IR_OP_Concat) ? mapper_concat_refuses(op) : gir_view_refuses(op);
 }
 
+/* Along the last axis one sum waits for the other, and nothing else does; in vectors of several
+ * rows elements lie apart. */
+static const char *refuses_scan(const struct ir_op *op)
+{
+    if (ir_scan_axis(op) < 0)
+        return "sums that run along the last axis take longer in a kernel";
+    return dtype_in(T_FLOAT | T_INT, op->results[0].type->dtype) ? NULL
+                                                                 : "kernels have no such elements";
+}
+
 const char *gir_refuses(const struct ir_op *op)
 {
     struct gir_code codes[128];
@@ -488,6 +498,8 @@ const char *gir_refuses(const struct ir_op *op)
     if (ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_assign) || ir_op_is(op, IR_OP_Concat) ||
         ir_op_is(op, IR_OP_Trilu) || ir_fuse_keeps(op))
         return refuses_movement(op);
+    if (ir_op_is(op, IR_OP_CumSum) || ir_op_is(op, IR_OP_CumProd))
+        return refuses_scan(op);
     if (op->n_operands > GIR_MAX_ARGS)
         return "it has more arguments than kernels may have";
     for (uint32_t i = 0; i < op->n_operands; i++) {

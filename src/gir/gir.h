@@ -58,10 +58,10 @@
  *     %3 = reduce MAX from -inf %2 : f32
  *     store 2 %3
  *
- * Or its rows are the iterations of a loop, one after the other: in place of reductions there are
- * states, each of which begins as a value of the column and is what the row before has made it. The
- * last one is a value of the column again. Results may then move from row to row as well. Of
- * `for x in xs: h = h * a + x`, which keeps every h:
+ * Or its rows are the iterations of a loop, or what is summed up along a column (CumSum), one after
+ * the other: in place of reductions there are states, each of which begins as a value of the column
+ * and is what the row before has made it. The last one is a value of the column again. Results may
+ * then move from row to row as well. Of `for x in xs: h = h * a + x`, which keeps every h:
  *
  *     columns, args 0: f32 moves per column, 1: f32 moves per column,
  *                   2: f32 moves, 3: f32 result per column, 4: f32 result

@@ -20,8 +20,8 @@ static const struct ir_value *stored_of(const struct grid_maker *m, uint32_t res
     return ir_fuse_updates(m->fuse, result, &operand) ? ir_operand(value->op, 1) : value;
 }
 
-/* The first op that reduces of those that the value is computed of; NULL: there is none. `marked`:
- * room for a mark per value of the block. */
+/* The first op that reduces, or sums up, of those that the value is computed of; NULL: there is
+ * none. `marked`: room for a mark per value of the block. */
 static const struct ir_op *find_reduction(const struct grid_maker *m, const struct ir_value *value,
                                           bool *marked)
 {
@@ -34,7 +34,7 @@ static const struct ir_op *find_reduction(const struct grid_maker *m, const stru
         bool needed = false;
         for (uint32_t i = 0; i < op->n_results; i++)
             needed |= marked[op->results[i].id - first];
-        if (needed && grid_reduces(op))
+        if (needed && (grid_reduces(op) || ir_scan_axis(op) >= 0))
             reduction = op;
         for (uint32_t i = 0; needed && i < op->n_operands; i++)
             if (ir_operand(op, i))
@@ -56,6 +56,10 @@ static bool set_space(const struct grid_maker *m, uint32_t result, bool *marked,
     part->rank = like->rank;
     part->row = reduction ? ir_row_axes(reduction) : 0;
     part->column = reduction ? ir_column_axis(reduction) : -1;
+    if (reduction && ir_scan_axis(reduction) >= 0) {
+        part->column = ir_scan_axis(reduction);
+        part->scan = ir_attr_int(reduction, "reverse", 0) ? -1 : 1;
+    }
     for (int i = 0; i < like->rank; i++)
         part->dims[i] = like->dims[i];
     return true;
@@ -63,7 +67,8 @@ static bool set_space(const struct grid_maker *m, uint32_t result, bool *marked,
 
 static bool same_space(const struct gir_grid_part *a, const struct gir_grid_part *b)
 {
-    bool same = a->rank == b->rank && a->row == b->row && a->column == b->column;
+    bool same =
+        a->rank == b->rank && a->row == b->row && a->column == b->column && a->scan == b->scan;
     for (int i = 0; same && i < a->rank; i++)
         same = a->dims[i] == b->dims[i];
     return same;
@@ -160,6 +165,9 @@ static void begin_columns(struct grid_maker *m, uint32_t row, uint32_t position)
     const struct dim *others[TSSA_MAX_RANK];
     struct grid_place column;
     int n = 0;
+    if (part->scan < 0)
+        row = grid_sub(m, grid_sub(m, grid_dim(m, part->dims[part->column]), grid_constant(m, 1)),
+                       row);
     for (int i = 0; i < part->rank; i++)
         if (i != part->column)
             others[n++] = part->dims[i];

@@ -41,6 +41,9 @@ struct gir_grid_part {
      * the product of those; where columns are reduced (`column` is not -1), rows along this axis,
      * of the product of the others; else one row, of all. */
     int rank, row, column;
+    /* Sums run along the rows: 1 from the first one on, -1 from the last one back; 0: they do not.
+     */
+    int scan;
     const struct dim *dims[TSSA_MAX_RANK];
     /* Of a loop, whose iterations are the rows: 1 + the operand of which the one element is how
      * many there are, and dims[column] is NULL then; 0: that tells. None, where it is negative. */

@@ -153,6 +153,8 @@ uint32_t grid_iteration_param(struct grid_maker *m, const struct ir_value *param
 bool grid_reduces(const struct ir_op *op);
 /* What such an op computes, where the space's rows or columns are. */
 uint32_t grid_reduce(struct grid_maker *m, const struct ir_op *op, const struct grid_place *place);
+/* A running sum, where the space's element is. */
+uint32_t grid_scan(struct grid_maker *m, const struct ir_op *op, const struct grid_place *place);
 /* Where in the value what the space's element, or its row, comes to is, and whether it is there
  * (GIR_NONE: it is). False: it is not one place. */
 bool grid_find_place(struct grid_maker *m, const struct ir_value *value, struct grid_place *place,

@@ -83,6 +83,11 @@ bool grid_find_place(struct grid_maker *m, const struct ir_value *value, struct 
         *is_there = GIR_NONE;
         return folds(op) ? folded(m, value->type->rank, place) : place->rank == value->type->rank;
     }
+    if (ir_scan_axis(op) >= 0) {
+        *place = m->space;
+        *is_there = GIR_NONE;
+        return true;
+    }
     if (ir_op_is(op, IR_OP_access)) {
         uint32_t more;
         if (!grid_find_place(m, ir_operand(op, 0), place, is_there) ||
@@ -97,6 +102,11 @@ bool grid_find_place(struct grid_maker *m, const struct ir_value *value, struct 
 
 /* ---- What they come to ----------------------------------------------------------------------- */
 
+static bool is_same_place(const struct grid_place *a, const struct grid_place *b)
+{
+    return a->rank == b->rank && memcmp(a->at, b->at, (size_t)a->rank * sizeof *a->at) == 0;
+}
+
 /* Does the op reduce what the space has, and is the place that of the element of the space, or of
  * what its row or column comes to? */
 static bool is_here(struct grid_maker *m, const struct ir_op *op, const struct grid_place *place)
@@ -106,8 +116,7 @@ static bool is_here(struct grid_maker *m, const struct ir_op *op, const struct g
         return false;
     if (folds(op) && !folded(m, place->rank, &here))
         return false;
-    return here.rank == place->rank &&
-           memcmp(here.at, place->at, (size_t)here.rank * sizeof *here.at) == 0;
+    return is_same_place(&here, place);
 }
 
 /* Operand i, for each row what it has for it. */
@@ -161,4 +170,14 @@ uint32_t grid_reduce(struct grid_maker *m, const struct ir_op *op, const struct 
     if (m->maker.why)
         return 0;
     return gir_make_row_op(&m->maker, op, operands);
+}
+
+uint32_t grid_scan(struct grid_maker *m, const struct ir_op *op, const struct grid_place *place)
+{
+    const struct ir_value *x = ir_operand(op, 0);
+    const int scan = ir_attr_int(op, "reverse", 0) ? -1 : 1;
+    if (m->part->scan != scan || ir_scan_axis(op) != m->part->column ||
+        !is_same_place(&m->space, place))
+        return grid_refuse(m, "what is summed up is needed elsewhere than where it is");
+    return gir_make_scan(&m->maker, op, grid_evaluate(m, x, place));
 }

@@ -4,6 +4,7 @@
 
 #include "gir/grid_maker.h"
 #include "ir/fuse.h"
+#include "ir/row.h"
 
 /* ---- Elements -------------------------------------------------------------------------------- */
 
@@ -276,7 +277,7 @@ static uint32_t compute(struct grid_maker *m, const struct ir_value *value,
     if (!op)
         return grid_is_of_iteration(m, value) ? grid_iteration_param(m, value, place)
                                               : look_up(m, value, place);
-    if (m->loop && grid_reduces(op))
+    if (m->loop && (grid_reduces(op) || ir_scan_axis(op) >= 0))
         return grid_refuse(m, "an iteration does not only compute elements");
     if (value->index > 0)
         return grid_refuse(m, "it has more than one result");
@@ -296,6 +297,8 @@ static uint32_t compute(struct grid_maker *m, const struct ir_value *value,
         return gather_elements(m, op, place);
     if (ir_op_is(op, IR_OP_Gather))
         return gather(m, op, place);
+    if (ir_scan_axis(op) >= 0)
+        return grid_scan(m, op, place);
     return grid_reduces(op) ? grid_reduce(m, op, place) : element_wise(m, op, place);
 }
 

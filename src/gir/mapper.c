@@ -459,6 +459,8 @@ static uint32_t compute(struct mapper *m, const struct ir_value *value, struct g
         return mapper_triangle(m, value->op, &view);
     if (value->op->info->reduction || ir_column_axis(value->op) >= 0)
         return mapper_reduce(m, value->op, &view);
+    if (ir_scan_axis(value->op) >= 0)
+        return mapper_scan(m, value->op, &view);
     if (!ir_op_is(value->op, IR_OP_assign))
         return element_wise(m, value->op, &view);
     return m->unrolls ? assigned_column(m, value->op, view) : assigned(m, value->op, &view);

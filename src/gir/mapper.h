@@ -92,6 +92,18 @@ struct gir_view mapper_root_of(const struct mapper *m, const struct ir_value *va
  * sees it. */
 uint32_t mapper_reduce(struct mapper *m, const struct ir_op *op, const struct gir_view *view);
 
+/* ---- scans.c --------------------------------------------------------------------------------- */
+
+/* The running sum or product like which all are: along one axis, in one direction. NULL: there is
+ * none (*any tells), or they are not. */
+const struct ir_op *mapper_find_scan(const struct mapper *m, bool *any);
+/* The space of the part, and how results lie in it. */
+tssa_status *mapper_begin_scans(struct mapper *m, const struct ir_op *scan);
+/* Which arguments move from row to row. */
+void mapper_finish_scans(struct mapper *m);
+/* A sum of what is before an element, and that. */
+uint32_t mapper_scan(struct mapper *m, const struct ir_op *op, const struct gir_view *view);
+
 /* Stores a step as a field of those of a result, a value, or of the part of it that the rule
  * leaves. */
 void mapper_store(struct mapper *m, const struct ir_value *value, uint32_t index,

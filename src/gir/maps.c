@@ -249,6 +249,20 @@ static tssa_status *make_columns(struct mapper *m, const struct ir_op *reduction
     return m->maker.why ? NULL : mapper_finish_part(m);
 }
 
+/* ---- Running sums ---------------------------------------------------------------------------- */
+
+/* One part, of the columns along which sums run. */
+static tssa_status *make_scans(struct mapper *m, const struct ir_op *scan)
+{
+    m->active = NULL;
+    m->unrolls = false;
+    mapper_begin_part(m, m->like->rank);
+    TRY(mapper_begin_scans(m, scan));
+    fill_part(m);
+    mapper_finish_scans(m);
+    return m->maker.why ? NULL : mapper_finish_part(m);
+}
+
 /* ---- Masks ----------------------------------------------------------------------------------- */
 
 _Static_assert(IR_FUSE_COLUMNS <= GIR_MAX_FIELDS, "a row that is kept is a record");
@@ -539,8 +553,8 @@ static const char *find_problem(const struct mapper *m)
     uint32_t n = 0, computed = 0;
     for (const struct ir_op *op = m->body->first; op; op = op->next) {
         n++;
-        computed +=
-            op->info->cls == IR_CLASS_ELEMENTWISE || op->info->reduction || ir_column_axis(op) >= 0;
+        computed += op->info->cls == IR_CLASS_ELEMENTWISE || op->info->reduction ||
+                    ir_column_axis(op) >= 0 || ir_scan_axis(op) >= 0;
     }
     if (!computed)
         return "it only moves elements";
@@ -563,8 +577,15 @@ static tssa_status *choose_parts(struct mapper *m)
     if (m->loop)
         return mapper_make_loop(m);
     const int64_t columns = few_columns(m);
-    bool any;
-    const struct ir_op *reduction = mapper_find_reduction(m, &any);
+    bool any, sums;
+    const struct ir_op *reduction = mapper_find_reduction(m, &any),
+                       *scan = mapper_find_scan(m, &sums);
+    if (sums && (!scan || any || has_assigns(m) || keeps(m->fuse))) {
+        mapper_refuse(m, "its running sums are not of the same columns");
+        return NULL;
+    }
+    if (sums)
+        return make_scans(m, scan);
     if (keeps(m->fuse) && any) {
         mapper_refuse(m, "what elements are kept of is reduced");
         return NULL;
@@ -635,7 +656,7 @@ bool gir_has_maps(const struct ir_op *fuse)
     for (const struct ir_op *op = ir_fuse_body(fuse)->first; op; op = op->next)
         if (ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_assign) ||
             ir_op_is(op, IR_OP_Concat) || ir_op_is(op, IR_OP_Trilu) || ir_column_axis(op) >= 0 ||
-            ir_fuse_keeps(op))
+            ir_scan_axis(op) >= 0 || ir_fuse_keeps(op))
             return true;
     return false;
 }

@@ -21,6 +21,9 @@
  * is a kernel of columns (gir.h): the space has that axis as well, and what is computed along it is
  * evaluated as a whole. Results are what columns come to, or have all of the space.
  *
+ * So is it where sums run along another axis than the last one (ir_scan_axis): rows are the
+ * elements that are summed up, one after the other, and sums are states.
+ *
  * A loop of which an iteration is one kernel (ir_fuse_loop) is a kernel of columns, too, whose rows
  * are its iterations: what it carries is of the same dims, and each element of it depends on no
  * other one. The space has an axis before these dims, along which are what an iteration reads by

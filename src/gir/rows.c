@@ -181,3 +181,42 @@ uint32_t gir_make_row_op(struct gir_maker *maker, const struct ir_op *op, const 
         value = make_composition(maker, op, operands);
     return gir_make_as(maker, value, result);
 }
+
+/* ---- Running sums ---------------------------------------------------------------------------- */
+
+/* What nothing has been added to: -0 is, of all numbers, what leaves any other as it is. */
+static double start_of(const struct ir_op *op, tssa_dtype type, bool exclusive)
+{
+    if (ir_op_is(op, IR_OP_CumProd))
+        return 1;
+    return exclusive || !dtype_is_float(type) ? 0 : -0.0;
+}
+
+/* States are numbered. */
+static uint64_t count_states(const struct gir_maker *maker)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < maker->n; i++)
+        n += maker->codes[i].op == GIR_STATE;
+    return n;
+}
+
+uint32_t gir_make_scan(struct gir_maker *maker, const struct ir_op *op, uint32_t value)
+{
+    const bool exclusive = ir_attr_int(op, "exclusive", 0) != 0;
+    const tssa_dtype dtype = op->results[0].type->dtype,
+                     type = dtype_is_float(dtype) && dtype != TSSA_DOUBLE ? TSSA_FLOAT : dtype;
+    const enum scalar_id id = ir_op_is(op, IR_OP_CumProd) ? SCALAR_MUL : SCALAR_ADD;
+    const uint32_t x = gir_make_as(maker, value, type),
+                   begin = gir_make_number(maker, type, start_of(op, type, exclusive));
+    if (maker->why)
+        return 0;
+    const uint32_t state = gir_make(maker, (struct gir_code){.op = GIR_STATE,
+                                                             .type = (uint8_t)type,
+                                                             .operands = {begin},
+                                                             .bits = count_states(maker)});
+    const uint32_t next = gir_make_scalar(maker, id, type, (uint32_t[]){state, x});
+    gir_make(maker,
+             (struct gir_code){.op = GIR_NEXT, .type = (uint8_t)type, .operands = {state, next}});
+    return gir_make_as(maker, exclusive ? state : next, dtype);
+}

@@ -8,5 +8,8 @@
 
 /* What an op that has rows computes of its operands (GIR_NONE: absent); refuses others. */
 uint32_t gir_make_row_op(struct gir_maker *maker, const struct ir_op *op, const uint32_t *operands);
+/* A running sum or product (ir_scan_axis) of what operand 0 is in each row, in a kernel of columns
+ * whose rows are one after the other. */
+uint32_t gir_make_scan(struct gir_maker *maker, const struct ir_op *op, uint32_t value);
 
 #endif

@@ -52,9 +52,10 @@ struct cost_machine;
  * computed, element by element; reductions of another axis than the innermost one
  * (ir_column_axis) and what is computed of its columns, where all of a kernel are of the same one;
  * what depends on where an element is (Trilu); loops of which an iteration is one kernel, for all
- * of their iterations; and what keeps elements or rows that a mask tells (ir_fuse_keeps), of which
- * nobody in the kernel reads what is kept. No grid has that: how many are kept before it, an element
- * does not know.
+ * of their iterations; what keeps elements or rows that a mask tells (ir_fuse_keeps), of which
+ * nobody in the kernel reads what is kept (no grid has that: how many are kept before it, an
+ * element does not know); and running sums and products along another axis than the last one
+ * (ir_scan_axis), where all of a kernel go along the same one, in the same direction.
  */
 enum ir_fuses {
     IR_FUSES_ELEMENTWISE = 1,
@@ -67,7 +68,8 @@ enum ir_fuses {
     IR_FUSES_LOOPS = 128,
     IR_FUSES_KEEPS = 256,
     IR_FUSES_INDICES = 512,
-    IR_FUSES_ALL = 1023,
+    IR_FUSES_SCANS = 1024,
+    IR_FUSES_ALL = 2047,
     IR_FUSES_GRIDS = IR_FUSES_ALL & ~IR_FUSES_KEEPS
 };
 

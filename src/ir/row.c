@@ -48,12 +48,19 @@ static int axes_from(int64_t axis, int rank, bool all)
     return all || first == rank - 1 ? rank - first : 0;
 }
 
-static int axes_of_scan(const struct ir_op *op, int rank)
+/* The axis of running sums; false: it is not known. */
+static bool axis_of_scan(const struct ir_op *op, int rank, int *axis)
 {
     int64_t axes[IR_KNOWN_MAX];
     size_t count = 0;
-    return infer_const_ints(op, 1, axes, &count) && count == 1 ? axes_from(axes[0], rank, false)
-                                                               : 0;
+    return infer_const_ints(op, 1, axes, &count) && count == 1 &&
+           infer_find_axis(axes[0], rank, axis);
+}
+
+static int axes_of_scan(const struct ir_op *op, int rank)
+{
+    int axis;
+    return axis_of_scan(op, rank, &axis) ? axes_from(axis, rank, false) : 0;
 }
 
 /* Where none are told the batch is among them. */
@@ -163,4 +170,18 @@ int ir_column_axis(const struct ir_op *op)
 bool ir_column_folds(const struct ir_op *op)
 {
     return op->info->cls == IR_CLASS_REDUCTION;
+}
+
+int ir_scan_axis(const struct ir_op *op)
+{
+    const struct ir_type *type = ir_operand(op, 0) ? ir_operand(op, 0)->type : NULL;
+    int axis;
+    if ((!ir_op_is(op, IR_OP_CumSum) && !ir_op_is(op, IR_OP_CumProd)) || op->opaque || !type ||
+        type->kind != TYPE_TENSOR || type->rank < 2 || !axis_of_scan(op, type->rank, &axis) ||
+        dim_is(type->dims[axis], 1))
+        return -1;
+    for (int i = axis + 1; i < type->rank; i++)
+        if (!dim_is(type->dims[i], 1))
+            return axis;
+    return -1;
 }

@@ -32,4 +32,11 @@ int ir_column_axis(const struct ir_op *op);
 /* One element is computed of each column, as of rows. Of an op that has columns. */
 bool ir_column_folds(const struct ir_op *op);
 
+/*
+ * The axis of running sums or products (CumSum, CumProd) where an axis behind it may have two
+ * elements or more, so that there are columns, and where it may have several itself; -1: it is no
+ * such op, or that is not known.
+ */
+int ir_scan_axis(const struct ir_op *op);
+
 #endif

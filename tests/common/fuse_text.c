@@ -36,7 +36,7 @@ char *fuse_text_finish(struct fuse_text *t, const char *graph_name)
     const char *names = text_string(&t->names);
     struct text all;
     text_init(&all, &allocator_default);
-    text_printf(&all, "graph @%s opset(\"\": 24) ir_version(11) (%s) -> (%s) {\n", graph_name,
+    text_printf(&all, "graph @%s opset(\"\": 26) ir_version(13) (%s) -> (%s) {\n", graph_name,
                 text_string(&t->inputs), names);
     text_printf(&all, "%s = fuse(%s) {\nbody(%s) {\n", names, text_string(&t->operands),
                 text_string(&t->params));

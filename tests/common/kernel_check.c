@@ -22,6 +22,7 @@
 #include "common/random_loops.h"
 #include "common/random_programs.h"
 #include "common/random_rows.h"
+#include "common/random_scans.h"
 #include "common/test_device.h"
 #include "common/xmalloc.h"
 #include "ir/infer.h"
@@ -137,10 +138,11 @@ static void make_column_sizes(struct random *random, int64_t *sizes)
 /* Columns of which there are groups, and iterations, H. */
 static void make_loop_sizes(struct random *random, int64_t *sizes)
 {
-    static const int64_t lengths[] = {0, 1, 3, 16, 31, 32, 33, 64, 65, 100, 256, 257, 300, 520};
+    static const int64_t lengths[] = {0,  1,   3,   16,  31,  32,  33,   64,
+                                      65, 100, 256, 257, 300, 520, 1100, 2100};
     for (int i = 0; i < 3; i++)
         sizes[i] = random_int(random, 0, 3) ? random_int(random, 1, 4) : 1;
-    sizes[random_int(random, 0, 2)] = lengths[random_int(random, 0, 13)];
+    sizes[random_int(random, 0, 2)] = lengths[random_int(random, 0, 15)];
     sizes['H' - 'A'] = random_int(random, 0, 20);
 }
 
@@ -221,6 +223,7 @@ static const struct {
     [KERNEL_PLANES] = {random_planes, make_row_sizes},
     [KERNEL_LOOPS] = {random_loops, make_loop_sizes},
     [KERNEL_KEEPS] = {random_keeps, make_list_sizes},
+    [KERNEL_SCANS] = {random_scans, make_loop_sizes},
 };
 
 char *kernel_text(enum kernel_kind kind, uint64_t seed)

@@ -45,6 +45,7 @@ enum kernel_kind {
     KERNEL_PLANES,
     KERNEL_LOOPS,
     KERNEL_KEEPS,
+    KERNEL_SCANS,
     KERNEL_KINDS
 };
 

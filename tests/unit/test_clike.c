@@ -186,7 +186,7 @@ static void refuses(void **state)
 
 static unsigned long n_programs(enum kernel_kind kind)
 {
-    static const unsigned long usual[KERNEL_KINDS] = {60, 60, 50, 40, 30, 40, 10};
+    static const unsigned long usual[KERNEL_KINDS] = {60, 60, 50, 40, 30, 40, 10, 40};
     uint64_t seed;
     const unsigned long n = programs_seed(&seed) ? 1 : programs_count(usual[kind]);
     return n < MAX_PROGRAMS ? n : MAX_PROGRAMS;

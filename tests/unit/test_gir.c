@@ -19,6 +19,7 @@
 #include "common/random_keeps.h"
 #include "common/random_loops.h"
 #include "common/random_rows.h"
+#include "common/random_scans.h"
 #include "ir/fuse.h"
 
 static struct gir_kernel *build(const char *text, struct gir_space *space, const char **why)
@@ -419,7 +420,8 @@ static void any_bytes(void **state)
         char *text = seed % 2 ? random_fuse(seed) : random_rows(seed),
              *map_text = seed % 4 == 3   ? random_keeps(seed)
                          : seed % 4 == 2 ? random_maps(seed)
-                         : seed % 4 == 1 ? random_loops(seed)
+                         : seed % 8 == 1 ? random_loops(seed)
+                         : seed % 8 == 5 ? random_scans(seed)
                                          : random_columns(seed);
         struct gir_kernel *kernel = build(text, &space, &why);
         struct ir_graph *graph = gir_parse_graph(map_text);

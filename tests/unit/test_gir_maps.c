@@ -511,6 +511,55 @@ static void keeps(void **state)
         "5 is 3 along 1 \n");
 }
 
+static void running_sums(void **state)
+{
+    (void)state;
+    expect_parts(FUSED_GRAPH("%x: f32[B, N, 6], %s: f32[6]", "%x, %s",
+                             "%p: f32[B, N, 6], %q: f32[6]) { %k = Constant() {value = i64[] 1} "
+                             "%e = Exp(%p) %c = CumSum(%e, %k) %d = CumSum(%p, %k) {exclusive = 1} "
+                             "%m = Mul(%c, %q) return(%m, %d)",
+                             "%y, %z"),
+                 "columns, args 0: f32 moves, 1: f32 moves per column, 2: f32 result, "
+                 "3: f32 result\n"
+                 "%0 = load 0 : f32\n"
+                 "%1 = EXP %0 : f32\n"
+                 "%2 = -0 : f32\n"
+                 "%3 = state %2 : f32\n"
+                 "%4 = ADD %3 %1 : f32\n"
+                 "next %3 %4\n"
+                 "%6 = load 1 : f32\n"
+                 "%7 = MUL %4 %6 : f32\n"
+                 "%8 = 0 : f32\n"
+                 "%9 = state %8 : f32\n"
+                 "%10 = ADD %9 %0 : f32\n"
+                 "next %9 %10\n"
+                 "store 2 %7\n"
+                 "store 3 %9\n"
+                 "0 is 0 along 7 \n"
+                 "1 is 1 along 4 \n"
+                 "2 is 0 along 7 \n"
+                 "3 is 1 along 7 \n");
+    /* From the last one back, of halves, which are summed up in f32. */
+    expect_parts(FUSED_GRAPH("%x: f16[N, C]", "%x",
+                             "%p: f16[N, C]) { %k = Constant() {value = i64[] 0} "
+                             "%c = CumSum(%p, %k) {reverse = 1} %n = Neg(%c) return(%n)",
+                             "%y"),
+                 "columns, args 0: f16 moves, 1: f16 result\n"
+                 "%0 = load 0 : f16\n"
+                 "%1 = convert %0 : f32\n"
+                 "%2 = -0 : f32\n"
+                 "%3 = state %2 : f32\n"
+                 "%4 = ADD %3 %1 : f32\n"
+                 "next %3 %4\n"
+                 "%6 = convert %4 : f16\n"
+                 "%7 = convert %6 : f32\n"
+                 "%8 = NEG %7 : f32\n"
+                 "%9 = convert %8 : f16\n"
+                 "store 1 %9\n"
+                 "0 is 0 along 3 [slice(0, -1, -9223372036854775808, -1)]\n"
+                 "1 is 0 along 3 [slice(0, -1, -9223372036854775808, -1)]\n");
+}
+
 static void no_maps(void **state)
 {
     (void)state;
@@ -620,7 +669,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(maps),    cmocka_unit_test(concats), cmocka_unit_test(columns),
-        cmocka_unit_test(lookups), cmocka_unit_test(keeps),   cmocka_unit_test(no_maps),
+        cmocka_unit_test(lookups), cmocka_unit_test(keeps),   cmocka_unit_test(running_sums),
+        cmocka_unit_test(no_maps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

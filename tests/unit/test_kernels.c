@@ -262,6 +262,12 @@ static void fuse_ops_that_keep(void **state)
     check_many(KERNEL_KEEPS, 800);
 }
 
+static void fuse_ops_of_running_sums(void **state)
+{
+    (void)state;
+    check_many(KERNEL_SCANS, 600);
+}
+
 /* By several threads: each keeps of a slice, and these are joined. */
 static void slices_are_joined(void **state)
 {
@@ -425,6 +431,7 @@ int main(void)
                                        cmocka_unit_test(fuse_ops_with_planes),
                                        cmocka_unit_test(fuse_ops_of_loops),
                                        cmocka_unit_test(fuse_ops_that_keep),
+                                       cmocka_unit_test(fuse_ops_of_running_sums),
                                        cmocka_unit_test(slices_are_joined),
                                        cmocka_unit_test(functions),
                                        cmocka_unit_test(every_allocation_fails_once)},

@@ -214,7 +214,7 @@ static const struct ir_fusion *lend_fusion(struct device_context *context)
     static const struct ir_fusion fusion = {
         .classes = IR_FUSES_ELEMENTWISE | IR_FUSES_RULES | IR_FUSES_CONCATS | IR_FUSES_GATHERS |
                    IR_FUSES_ROWS | IR_FUSES_COLUMNS | IR_FUSES_POSITIONS | IR_FUSES_LOOPS |
-                   IR_FUSES_KEEPS | IR_FUSES_INDICES,
+                   IR_FUSES_KEEPS | IR_FUSES_INDICES | IR_FUSES_SCANS,
         .machine = &cost_cpu,
         .most_operands = 32,
         .moves_inside = true,

@@ -6,7 +6,8 @@
  * the last axes, softmax, normalizations) with what reads it of the same row, so that softmax or a
  * layer norm written out is one kernel, and the best class of a row as well; and reductions of
  * another axis with what alone they read, so that no table of pairs is stored of which the highest
- * are wanted; and what is kept of lists or rows where a mask is true, or where that is, with what
+ * are wanted; and sums that run along such an axis with what is computed for them and of them; and
+ * what is kept of lists or rows where a mask is true, or where that is, with what
  * computes the mask, the lists and rows of a few columns, which are then never stored; what a few
  * operations compute of lists that are kept is computed of all elements before (fuse_keeps.c). And
  * where kernels can, what accesses, concats and gathers alone read, or assigns alone write, is

@@ -12,6 +12,8 @@
  *     computed there, or is that of the rows which the other one has (ir/row.h): all that needs a
  *     row needs the same one then, or that of columns (ir_column_axis), or of their elements,
  *     unless columns are so long that nobody would walk them again;
+ *   - its running sums (ir_scan_axis), if it has any, all go along the same axis in the same
+ *     direction, and there are neither rows nor columns, nor assigns or Concats;
  *   - nothing in it reads what is kept by a mask (ir_fuse_keeps), which is of another size, and
  *     where anything is kept there are neither rows nor columns;
  *   - it is not slower by the model of ir/cost.h.
@@ -68,7 +70,11 @@ struct fuse_open {
     int column;
     /* whether what columns come to has an axis of one element in its place */
     enum fuse_keeps { FUSE_ANY, FUSE_DROPS, FUSE_KEEPS } column_keeps;
-    bool keeps;                   /* some of its results are elements that a mask tells */
+    /* the same of running sums and products, + 1 if they go from the last one back; 0: there are
+     * none */
+    int scan;
+    bool keeps;  /* some of its results are elements that a mask tells */
+    bool pieces; /* it has assigns or Concats, of which elements are made in several ways */
     struct cost_work work, apart; /* in one kernel, and as it is without */
     uint32_t n_operands;
     const struct ir_value *operands[FUSE_OPERANDS]; /* that it needs from outside, by id */
@@ -177,6 +183,8 @@ void fuse_find_column(const struct ir_op *op, struct fuse_open *part);
 /* The same of both parts, which have columns; false: one of their results has the axis, one has
  * not. */
 bool fuse_join_keeps(const struct fuse_open *a, const struct fuse_open *b, enum fuse_keeps *keeps);
+/* fuse_open.scan of the op. */
+int fuse_scan(const struct ir_op *op);
 /* An access that only changes how many axes of one element there are in a value that has one for
  * each row of the part: it is computed where the row is. */
 bool fuse_is_row_view(const struct ir_op *op, const struct fuse_open *part);

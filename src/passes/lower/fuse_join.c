@@ -49,7 +49,8 @@ bool fuse_moves_inside(struct fuse_plan *plan, const struct ir_op *op, uint32_t 
     const uint32_t part = fuse_maker_part(plan, op, operand);
     return plan->fusion->moves_inside && ir_fuse_moves_elements(op, operand) &&
            part != FUSE_NO_PART && !fuse_open_part(plan, part)->row &&
-           !fuse_open_part(plan, part)->column && !fuse_open_part(plan, part)->keeps;
+           !fuse_open_part(plan, part)->column && !fuse_open_part(plan, part)->scan &&
+           !fuse_open_part(plan, part)->keeps;
 }
 
 /* ---- Operands -------------------------------------------------------------------------------- */
@@ -188,6 +189,8 @@ static const char *try_join(struct fuse_plan *plan, const struct ir_op *op, uint
         return "elements are kept of what is no row or column";
     if (b->keeps && fit != FUSE_SAME)
         return "what is kept is not of all of its elements";
+    if (fit == FUSE_APART && (a->scan || b->scan))
+        return "running sums are with what has an element for each of theirs";
     if (fit == FUSE_APART)
         return a->row && b->row ? "the rows are not the same" : "the shapes are not the same";
     if (fit == FUSE_INTO && b->uses > edges.uses)
@@ -197,6 +200,8 @@ static const char *try_join(struct fuse_plan *plan, const struct ir_op *op, uint
         return "what it reduces is not computed with it";
     *joined = *a;
     joined->keeps |= b->keeps;
+    joined->pieces |= b->pieces;
+    joined->scan |= b->scan;
     if (!fuse_join_operands(plan, own, other, joined))
         return "the kernel would have too many operands";
     if (b->row) {

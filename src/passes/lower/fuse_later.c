@@ -68,12 +68,13 @@ static struct moved moved_between(struct fuse_plan *plan, uint32_t own, uint32_t
 static bool can_move(struct fuse_plan *plan, uint32_t own, uint32_t other, struct fuse_open *joined)
 {
     const struct fuse_open *a = fuse_open_part(plan, own), *b = fuse_open_part(plan, other);
-    if (own == other || b->row || b->column || b->keeps ||
+    if (own == other || b->row || b->column || b->scan || b->keeps || (a->scan && b->pieces) ||
         fuse_leads_around(plan, own, other, true) || fuse_leads_around(plan, other, own, true))
         return false;
     const struct moved moved = moved_between(plan, own, other);
     const bool alone = moved.uses == b->uses;
     *joined = *a;
+    joined->pieces |= b->pieces;
     if (moved.uses == 0 || (!alone && !plan->fusion->side_by_side) ||
         !fuse_join_operands(plan, own, other, joined))
         return false;

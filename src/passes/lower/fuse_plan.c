@@ -88,7 +88,9 @@ static tssa_status *add_part(struct fuse_plan *plan, const struct ir_op *op)
     *open = (struct fuse_open){.op = op,
                                .like = fuse_space(plan, op),
                                .row = ir_row_axes(op),
+                               .scan = fuse_scan(op),
                                .keeps = ir_fuse_keeps(op),
+                               .pieces = ir_op_is(op, IR_OP_assign) || ir_op_is(op, IR_OP_Concat),
                                .work = fuse_updates(plan, op) ? cost_step(op, true, &plan->sizes)
                                                               : cost_kernel(op, &plan->sizes),
                                .apart = cost_step(op, writes_in_place(plan, op), &plan->sizes),

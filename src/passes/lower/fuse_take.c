@@ -63,6 +63,12 @@ bool fuse_join_keeps(const struct fuse_open *a, const struct fuse_open *b, enum 
     return b->column_keeps == FUSE_ANY || b->column_keeps == *keeps;
 }
 
+int fuse_scan(const struct ir_op *op)
+{
+    const int axis = ir_scan_axis(op);
+    return axis < 0 ? 0 : 1 + 2 * axis + (ir_attr_int(op, "reverse", 0) != 0);
+}
+
 /* Has the type an element for each column of the part, with or without an axis of one element, as
  * its reductions? */
 static bool is_per_column(const struct ir_type *type, const struct fuse_open *part)
@@ -109,6 +115,18 @@ static enum fuse_fit fit_columns(const struct fuse_open *a, const struct fuse_op
     return broadcasts(b->like, a->like) ? FUSE_INTO : FUSE_APART;
 }
 
+/* All that is computed has an element in each place of running sums, which wait for those before:
+ * it is that of the same place. */
+static enum fuse_fit fit_scans(const struct fuse_open *a, const struct fuse_open *b)
+{
+    if (a->row || b->row || a->column || b->column || a->keeps || b->keeps || a->pieces ||
+        b->pieces || (a->scan && b->scan && a->scan != b->scan))
+        return FUSE_APART;
+    if (is_same_space(a->like, b->like))
+        return FUSE_SAME;
+    return !b->scan && broadcasts(b->like, a->like) ? FUSE_INTO : FUSE_APART;
+}
+
 /* Are there as many rows, whatever is in them, `n` axes? */
 static bool has_rows_of(const struct ir_type *type, const struct ir_type *like, int n)
 {
@@ -121,6 +139,8 @@ static bool has_rows_of(const struct ir_type *type, const struct ir_type *like, 
 enum fuse_fit fuse_fit(const struct ir_fusion *fusion, const struct fuse_open *a,
                        const struct fuse_open *b)
 {
+    if (a->scan || b->scan)
+        return fit_scans(a, b);
     if (a->column || b->column)
         return fit_columns(a, b);
     const bool both = a->row && b->row;
@@ -221,6 +241,8 @@ static uint32_t class_of(const struct ir_op *op)
         return IR_FUSES_POSITIONS;
     if (ir_column_axis(op) >= 0)
         return IR_FUSES_COLUMNS;
+    if (ir_scan_axis(op) >= 0)
+        return IR_FUSES_SCANS;
     return has_rows(op) ? IR_FUSES_ROWS : 0;
 }
 
@@ -308,6 +330,8 @@ static const char *row_refusal(const struct ir_op *op)
             return "it computes more than one result";
     if (ir_column_axis(op) >= 0)
         return column_refusal(op);
+    if (ir_scan_axis(op) >= 0)
+        return NULL;
     if (n == 0)
         return "its rows are not the last axes";
     if (n == type->rank && !(ir_row_folds(op) && has_few_elements(type)))
