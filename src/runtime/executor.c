@@ -417,6 +417,16 @@ static tssa_status *fill_output(const struct value *result, struct tensor *out, 
     return NULL;
 }
 
+/* What was made for more than its result has come to, elements that a mask keeps say. The caller
+ * would hold all of it, and the next run get new memory from the system. */
+#define MUCH_ROOM (1 << 20)
+
+static bool is_roomy(const struct buffer *buffer, const struct tensor *tensor)
+{
+    const size_t bytes = tensor_bytes(tensor);
+    return buffer->size >= MUCH_ROOM && buffer->size - buffer->size / 4 > bytes;
+}
+
 /* A pool buffer that nobody else holds leaves the run as it is where it can; everything else is
  * copied. */
 static tssa_status *detach_output(struct run *run, struct value *result, struct value *out)
@@ -424,7 +434,7 @@ static tssa_status *detach_output(struct run *run, struct value *result, struct 
     struct buffer *owner = result->kind == TSSA_KIND_TENSOR ? result->tensor.owner : NULL;
     if (owner && owner->pool && result->tensor.dtype != TSSA_STRING &&
         atomic_load_explicit(&owner->references, memory_order_acquire) == 1 &&
-        buffer_leave_pool(owner)) {
+        !is_roomy(owner, &result->tensor) && buffer_leave_pool(owner)) {
         value_move(out, result);
         return NULL;
     }

@@ -208,8 +208,31 @@ static void sessions(void **state)
     }
 }
 
+/* A caller who has a few elements holds no memory for all of which they were kept. */
+static void few_take_little(void **state)
+{
+    static const char list[] = MODEL("%x: f32[N]", "%y",
+                                     "%t = Constant() {value = f32[] 0.9}\n"
+                                     "%m = Greater(%x, %t)\n"
+                                     "%n = Neg(%x)\n"
+                                     "%y = Compress(%n, %m) {axis = 0}\n");
+    const int64_t n = 1 << 20;
+    struct pair p;
+    (void)state;
+    open_pair(&p, list, 1);
+    tssa_value *input = make_floats(&p, 1, &n, true), *output = NULL;
+    no_error(tssa_session_run(p.kernels, 1, &input, 1, &output));
+    const size_t with = tssa_context_memory_used(p.context);
+    assert_in_range(tssa_tensor_dims(output)[0], 1, n / 100);
+    tssa_value_free(output);
+    assert_true(with - tssa_context_memory_used(p.context) < (size_t)n * sizeof(float) / 10);
+    tssa_value_free(input);
+    close_pair(&p);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(wrong_bytes), cmocka_unit_test(sessions)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(wrong_bytes), cmocka_unit_test(sessions),
+                                       cmocka_unit_test(few_take_little)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
