@@ -11,42 +11,14 @@
 #include <string.h>
 
 #include "device/cpu/kept.h"
-#include "device/cpu/walk.h"
+#include "device/cpu/mapped.h"
 #include "kernels/cpu/lib/lines.h"
 #include "kernels/cpu/mutation/rule_region.h"
 
-/* A part being set up. */
-struct setup {
-    struct kernel_args *args;
-    const struct device_part *part;
-    const struct tensor *inputs[GIR_MAX_ARGS];  /* NULL: absent */
-    int64_t dims[TSSA_MAX_RANK];                /* of the space; -1: not told yet */
-    int64_t steps[GIR_MAX_ARGS][TSSA_MAX_RANK]; /* along the space's axes, in bytes */
-    char *data[GIR_MAX_ARGS];
-    int64_t row_steps[GIR_MAX_ARGS], n_rows[GIR_MAX_ARGS]; /* of what is looked up in */
-    int64_t n_iterations[GIR_MAX_ARGS]; /* for which there are rows; -1: for any number */
-    bool is_empty;                      /* an argument along an axis that it has not */
-    bool writes_none;                   /* the same of a result: of an axis of one element, none */
-    bool is_bent;                       /* as that of a region, of any argument */
-    struct buffer *positions[2];        /* 0, 1, ... as int32 and int64; NULL: nobody asks */
-    struct buffer *masks[GIR_MAX_ARGS]; /* of rows that are copied */
-    uint32_t n_masks;
-};
-
 /* ---- Arguments ------------------------------------------------------------------------------- */
 
-/* With the name of who asked for what is not there. */
-static tssa_status *blame(tssa_status *status, const struct gir_map *map)
-{
-    char text[256];
-    if (!status || !map->op)
-        return status;
-    ir_op_describe(map->op, text, sizeof text);
-    return status_prefix(status, "%s", text);
-}
-
 /* Which elements of the tensor the argument is. */
-static tssa_status *find_region(struct setup *s, const struct gir_map *map,
+static tssa_status *find_region(struct mapped_setup *s, const struct gir_map *map,
                                 const struct tensor *tensor, struct rule_region *region)
 {
     static const struct rule whole = {0};
@@ -56,21 +28,10 @@ static tssa_status *find_region(struct setup *s, const struct gir_map *map,
         status = ERROR(TSSA_INTERNAL, "a kernel's argument does not lie in steps");
     s->is_bent |= region->is_bent;
     rule_region_release(region);
-    return blame(status, map);
+    return mapped_blame(status, map);
 }
 
-/* The number of the first row of an operand that iterations do not have: the last one before its
- * end, or the one that the first iteration reads behind that. */
-static int64_t missing_row(const struct gir_map *map, int64_t all)
-{
-    int64_t first = 0;
-    for (uint32_t i = 0; map->rule && i < map->rule->n_steps; i++)
-        if (map->rule->steps[i].kind == RULE_SLICE && map->rule->steps[i].params[0].value == 0)
-            first = map->rule->steps[i].params[1].value;
-    return first > all ? first : all;
-}
-
-static tssa_status *add_arg(struct setup *s, uint32_t k, const struct tensor *tensor)
+static tssa_status *add_arg(struct mapped_setup *s, uint32_t k, const struct tensor *tensor)
 {
     const struct gir_map *map = &s->part->maps[k];
     const struct gir_arg *arg = &gir_args(s->part->kernel)[k];
@@ -106,7 +67,7 @@ static tssa_status *add_arg(struct setup *s, uint32_t k, const struct tensor *te
     return NULL;
 }
 
-static tssa_status *add_operands(struct setup *s)
+static tssa_status *add_operands(struct mapped_setup *s)
 {
     const struct gir_kernel *kernel = s->part->kernel;
     for (uint32_t k = 0; k < kernel->n_args; k++) {
@@ -119,73 +80,10 @@ static tssa_status *add_operands(struct setup *s)
     return NULL;
 }
 
-/* Does op `a` come before `b` in the block? */
-static bool is_before(const struct ir_op *a, const struct ir_op *b)
-{
-    while (a && a != b)
-        a = a->next;
-    return a != NULL;
-}
-
-/* Of all operands of which a loop reads a row in each iteration: what the first one that has none
- * asks for first. */
-static tssa_status *check_iterations(const struct setup *s)
-{
-    const struct gir_map *first = NULL;
-    const struct tensor *tensor;
-    int64_t least = s->part->space.trips ? s->dims[s->part->space.column] : 0;
-    for (uint32_t k = 0; k < s->part->kernel->n_args && s->part->space.trips; k++) {
-        const struct gir_map *map = &s->part->maps[k];
-        const int64_t n = s->n_iterations[k];
-        if (n < 0 || n > least || (n == least && (!first || !is_before(map->op, first->op))))
-            continue;
-        least = n;
-        first = map;
-    }
-    if (!first)
-        return NULL;
-    TRY(kernel_tensor(s->args, first->index, &tensor));
-    return blame(ERROR(TSSA_RUNTIME, "index %" PRId64 " is outside a dim of %" PRId64,
-                       missing_row(first, tensor->dims[0]), tensor->dims[0]),
-                 first);
-}
-
-/* As a Gather does. */
-static tssa_status *check_lookup(const struct setup *s, uint32_t k)
-{
-    const struct gir_map *map = &s->part->maps[k];
-    const uint32_t from = (uint32_t)map->indices, field = (uint32_t)(map->indices >> 32);
-    const tssa_dtype dtype = gir_args(s->part->kernel)[from].dtype;
-    const char *data = s->data[from] + field * dtype_info(dtype)->size;
-    const bool many = s->part->maps[from].axes >> map->lookup & 1;
-    const int64_t step = s->steps[from][map->lookup], n = many ? s->dims[map->lookup] : 1,
-                  n_rows = s->n_rows[k];
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t row = dtype_load_int64(dtype, data + i * step);
-        if (row < -n_rows || row >= n_rows)
-            return ERROR(TSSA_RUNTIME,
-                         "index %" PRId64 " (number %" PRId64 ") is outside a dim of %" PRId64, row,
-                         i, n_rows);
-    }
-    return NULL;
-}
-
-/* Those that the kernel does not check, and of no elements, those that are there. */
-static tssa_status *check_lookups(const struct setup *s, bool is_empty)
-{
-    for (uint32_t k = 0; k < s->part->kernel->n_args; k++) {
-        const struct gir_arg *arg = &gir_args(s->part->kernel)[k];
-        const struct gir_map *map = &s->part->maps[k];
-        if (arg->is_looked_up && (is_empty ? !(map->indices & GIR_COMPUTED) : !arg->is_checked))
-            TRY(blame(check_lookup(s, k), map));
-    }
-    return NULL;
-}
-
 /* ---- Positions ------------------------------------------------------------------------------- */
 
 /* 0, 1, ..., as long as the longest axis along which anybody asks. */
-static tssa_status *make_positions(struct setup *s, bool wide, int64_t count)
+static tssa_status *make_positions(struct mapped_setup *s, bool wide, int64_t count)
 {
     const size_t size = wide ? sizeof(int64_t) : sizeof(int32_t);
     struct buffer *made = pool_alloc(s->args->env->pool, (size_t)count * size + 1);
@@ -208,7 +106,7 @@ static int axis_of(const struct gir_map *map)
 }
 
 /* Once the space is known. */
-static tssa_status *add_positions(struct setup *s)
+static tssa_status *add_positions(struct mapped_setup *s)
 {
     const struct gir_kernel *kernel = s->part->kernel;
     int64_t longest[2] = {0, 0};
@@ -233,7 +131,7 @@ static tssa_status *add_positions(struct setup *s)
     return NULL;
 }
 
-static void release_positions(struct setup *s)
+static void release_positions(struct mapped_setup *s)
 {
     for (int wide = 0; wide < 2; wide++) {
         buffer_release(s->positions[wide]);
@@ -246,7 +144,7 @@ static void release_positions(struct setup *s)
 /* ---- Results --------------------------------------------------------------------------------- */
 
 /* Of what a loop stacks, all axes. */
-static int find_stacked_dims(const struct setup *s, int64_t *dims)
+static int find_stacked_dims(const struct mapped_setup *s, int64_t *dims)
 {
     for (int i = 0; i < s->part->space.rank; i++)
         dims[i] = s->dims[i] < 0 ? 1 : s->dims[i];
@@ -254,7 +152,7 @@ static int find_stacked_dims(const struct setup *s, int64_t *dims)
 }
 
 /* A dim that nobody has told is that of an axis which no argument has. */
-static int find_result_dims(const struct setup *s, int64_t *dims)
+static int find_result_dims(const struct mapped_setup *s, int64_t *dims)
 {
     const int gone = s->part->space.column < 0 || s->part->space.keeps ? s->part->space.rank
                                                                        : s->part->space.column;
@@ -268,7 +166,7 @@ static int find_result_dims(const struct setup *s, int64_t *dims)
 }
 
 /* Room for all: that axis is the space's. */
-static int find_kept_dims(const struct setup *s, uint32_t k, int64_t *dims)
+static int find_kept_dims(const struct mapped_setup *s, uint32_t k, int64_t *dims)
 {
     const struct gir_arg *arg = &gir_args(s->part->kernel)[k];
     const int axis = cpu_kept_axis(s->part, k);
@@ -281,7 +179,7 @@ static int find_kept_dims(const struct setup *s, uint32_t k, int64_t *dims)
 }
 
 /* Room for what tells of all elements which are kept. */
-static tssa_status *add_mask(struct setup *s, uint32_t k)
+static tssa_status *add_mask(struct mapped_setup *s, uint32_t k)
 {
     const int64_t all = s->dims[0] < 0 ? 1 : s->dims[0];
     struct buffer *made = pool_alloc(s->args->env->pool, (size_t)all + 1);
@@ -294,7 +192,7 @@ static tssa_status *add_mask(struct setup *s, uint32_t k)
 }
 
 /* The first part makes them, for all. */
-static tssa_status *add_results(struct setup *s, bool made)
+static tssa_status *add_results(struct mapped_setup *s, bool made)
 {
     const struct gir_kernel *kernel = s->part->kernel;
     for (uint32_t k = 0; k < kernel->n_args; k++) {
@@ -325,7 +223,7 @@ static tssa_status *add_results(struct setup *s, bool made)
 }
 
 /* Of results. An axis that no argument has is of length 1. */
-static int64_t count_elements(struct setup *s)
+static int64_t count_elements(struct mapped_setup *s)
 {
     int64_t count = 1;
     for (int i = 0; i < s->part->space.rank; i++) {
@@ -337,7 +235,7 @@ static int64_t count_elements(struct setup *s)
 
 /* ---- Axes ------------------------------------------------------------------------------------ */
 
-static bool has_axis(const struct setup *s, int axis)
+static bool has_axis(const struct mapped_setup *s, int axis)
 {
     for (uint32_t k = 0; k < s->part->kernel->n_args; k++)
         if (s->part->maps[k].axes >> axis & 1)
@@ -346,7 +244,7 @@ static bool has_axis(const struct setup *s, int axis)
 }
 
 /* Do all arguments go on along the space's axis where they end along the walk's last one? */
-static bool goes_on(const struct setup *s, const struct walk *walk, int axis)
+static bool goes_on(const struct mapped_setup *s, const struct walk *walk, int axis)
 {
     const int last = walk->n_axes - 1;
     for (uint32_t k = 0; k < walk->n_args; k++)
@@ -357,7 +255,7 @@ static bool goes_on(const struct setup *s, const struct walk *walk, int axis)
 
 /* From one element or record to the next one: where there is only one, any step would do but that
  * which the code has. */
-static int64_t element_step(const struct setup *s, uint32_t k, int axis)
+static int64_t element_step(const struct mapped_setup *s, uint32_t k, int axis)
 {
     const struct gir_arg *arg = &gir_args(s->part->kernel)[k];
     if (arg->moves == GIR_STAYS)
@@ -366,7 +264,7 @@ static int64_t element_step(const struct setup *s, uint32_t k, int axis)
                                      : (int64_t)dtype_info(arg->dtype)->size * arg->fields;
 }
 
-static tssa_status *add_axis(const struct setup *s, struct walk *walk, int axis)
+static tssa_status *add_axis(const struct mapped_setup *s, struct walk *walk, int axis)
 {
     if (walk->n_axes && goes_on(s, walk, axis)) {
         walk->sizes[walk->n_axes - 1] *= s->dims[axis];
@@ -382,7 +280,7 @@ static tssa_status *add_axis(const struct setup *s, struct walk *walk, int axis)
     return NULL;
 }
 
-static tssa_status *find_axes(const struct setup *s, struct walk *walk)
+static tssa_status *find_axes(const struct mapped_setup *s, struct walk *walk)
 {
     walk->code = s->part->code;
     walk->n_args = s->part->kernel->n_args;
@@ -405,7 +303,7 @@ static tssa_status *find_axes(const struct setup *s, struct walk *walk)
 /* ---- Running --------------------------------------------------------------------------------- */
 
 /* How many iterations there are. */
-static tssa_status *read_trips(struct setup *s)
+static tssa_status *read_trips(struct mapped_setup *s)
 {
     const struct tensor *tensor;
     if (!s->part->space.trips)
@@ -419,7 +317,7 @@ static tssa_status *read_trips(struct setup *s)
 }
 
 /* Finds the part's walk; *count: the elements of its results. */
-static tssa_status *find_walk(struct setup *s, bool made, struct walk *walk, int64_t *count)
+static tssa_status *find_walk(struct mapped_setup *s, bool made, struct walk *walk, int64_t *count)
 {
     const size_t bytes = s->part->kernel->n_args * sizeof *s->row_steps;
     memcpy(s->dims, s->part->space.dims, sizeof s->dims);
@@ -431,13 +329,13 @@ static tssa_status *find_walk(struct setup *s, bool made, struct walk *walk, int
     if (made)
         TRY(add_results(s, made));
     TRY(add_operands(s));
-    TRY(check_iterations(s));
-    TRY(check_lookups(s, false));
+    TRY(mapped_check_iterations(s));
+    TRY(mapped_check_lookups(s, false));
     if (!made)
         TRY(add_results(s, made));
     *count = s->writes_none ? 0 : count_elements(s);
     if (*count == 0)
-        return check_lookups(s, true);
+        return mapped_check_lookups(s, true);
     if (s->is_empty)
         return ERROR(TSSA_RUNTIME, "shapes do not fit each other");
     TRY(add_positions(s));
@@ -457,7 +355,7 @@ static void run_stretch(void *context, int64_t begin, int64_t end)
 }
 
 /* Which elements of a result another part writes, where they lie in one stretch. */
-static bool find_stretch(struct setup *s, const struct device_part *part, uint32_t result,
+static bool find_stretch(struct mapped_setup *s, const struct device_part *part, uint32_t result,
                          struct stretch *stretch)
 {
     const struct gir_kernel *kernel = part->kernel;
@@ -485,7 +383,8 @@ static bool find_stretch(struct setup *s, const struct device_part *part, uint32
 
 /* A stretch of all results of the first part that one behind it writes over, the longest: nobody
  * need compute it twice. Results are as large as the walk, `count`. */
-static struct stretch find_covered(struct setup *s, const struct device_fused *fused, int64_t count)
+static struct stretch find_covered(struct mapped_setup *s, const struct device_fused *fused,
+                                   int64_t count)
 {
     const struct gir_kernel *kernel = s->part->kernel;
     struct stretch longest = {0};
@@ -507,7 +406,7 @@ static struct stretch find_covered(struct setup *s, const struct device_fused *f
 }
 
 /* All but the stretch. */
-static void run_around(const struct setup *s, const struct walk *walk, int64_t count,
+static void run_around(const struct mapped_setup *s, const struct walk *walk, int64_t count,
                        const struct stretch *covered)
 {
     struct stretch before = {walk, 0, covered->begin}, behind = {walk, covered->end, count};
@@ -515,83 +414,7 @@ static void run_around(const struct setup *s, const struct walk *walk, int64_t c
     team_for(s->args->env->team, behind.end - behind.begin, WALK_GRAIN, run_stretch, &behind);
 }
 
-/* ---- Kernels that check ---------------------------------------------------------------------- */
-
-/* Threads that share the elements, and what each was told. */
-struct checking {
-    const struct walk *walk;
-    int64_t count, n; /* elements, slices */
-    int64_t told[WALK_MOST_SLICES][2 * GIR_MAX_ARGS + 1];
-};
-
-static void check_slices(void *context, int64_t begin, int64_t end)
-{
-    struct checking *checking = context;
-    for (int64_t slice = begin; slice < end; slice++) {
-        for (uint32_t k = 0; k < checking->walk->n_args; k++)
-            checking->told[slice][k] = -1;
-        walk_run_checked(checking->walk, walk_slice_begin(checking->count, checking->n, slice),
-                         walk_slice_begin(checking->count, checking->n, slice + 1),
-                         checking->told[slice]);
-    }
-}
-
-/* Where there is no row at all, nothing may be read but what is there instead: so much of it that
- * one element is computed, whose number is wrong. */
-static int64_t stand_in(const struct setup *s, struct walk *walk, int64_t count)
-{
-    static const char nothing[GIR_MAX_FIELDS * sizeof(uint64_t)];
-    for (uint32_t k = 0; k < walk->n_args; k++)
-        if (gir_args(s->part->kernel)[k].is_looked_up && s->n_rows[k] == 0) {
-            walk->data[k] = (char *)nothing;
-            count = 1;
-        }
-    return count;
-}
-
-/* Of the argument that the first op asks for what it has not; NULL: there is none. */
-static const struct gir_map *find_failed(const struct checking *checking,
-                                         const struct device_part *part, uint32_t *arg,
-                                         const int64_t **told)
-{
-    const struct gir_map *first = NULL;
-    for (uint32_t k = 0; k < part->kernel->n_args; k++) {
-        int64_t slice = 0;
-        while (slice < checking->n && checking->told[slice][k] < 0)
-            slice++;
-        if (slice == checking->n || (first && !is_before(part->maps[k].op, first->op)))
-            continue;
-        first = &part->maps[k];
-        *arg = k;
-        *told = checking->told[slice];
-    }
-    return first;
-}
-
-/* The error is a Gather's, whose numbers lie along one axis of the space. */
-static tssa_status *run_checking(const struct setup *s, struct walk *walk, int64_t count)
-{
-    struct checking checking; /* large, and filled as far as there are slices */
-    const int64_t *told;
-    uint32_t k;
-    checking.walk = walk;
-    checking.count = stand_in(s, walk, count);
-    checking.n = walk_slices(s->args->env->team, checking.count);
-    team_for(s->args->env->team, checking.n, 1, check_slices, &checking);
-    const struct gir_map *map = find_failed(&checking, s->part, &k, &told);
-    if (!map)
-        return NULL;
-    int64_t at = told[k];
-    for (int axis = s->part->space.rank - 1; axis > map->lookup; axis--)
-        at /= s->dims[axis];
-    at %= s->dims[map->lookup];
-    return blame(ERROR(TSSA_RUNTIME,
-                       "index %" PRId64 " (number %" PRId64 ") is outside a dim of %" PRId64,
-                       told[walk->n_args + k], at, s->n_rows[k]),
-                 map);
-}
-
-static tssa_status *run_columns(const struct setup *s, struct walk *walk, int64_t count)
+static tssa_status *run_columns(const struct mapped_setup *s, struct walk *walk, int64_t count)
 {
     size_t bytes;
     if (walk_keeps_little(walk)) {
@@ -604,7 +427,7 @@ static tssa_status *run_columns(const struct setup *s, struct walk *walk, int64_
     return parts_for(s->args, count, walk->reduced * 2, bytes, walk_run_columns_in, walk);
 }
 
-static tssa_status *run_part(struct setup *s, const struct device_fused *fused, bool made)
+static tssa_status *run_part(struct mapped_setup *s, const struct device_fused *fused, bool made)
 {
     struct walk walk;
     struct stretch covered = {0};
@@ -615,7 +438,7 @@ static tssa_status *run_part(struct setup *s, const struct device_fused *fused, 
     if (cpu_keeps(s->part))
         return cpu_run_keeping(s->args, s->part, &walk, count);
     if (count && gir_checks(s->part->kernel))
-        return run_checking(s, &walk, count);
+        return mapped_run_checking(s, &walk, count);
     if (s->part->space.column < 0)
         run_around(s, &walk, count, &covered);
     else if (count)
@@ -624,7 +447,7 @@ static tssa_status *run_part(struct setup *s, const struct device_fused *fused, 
 }
 
 /* What is large is filled as far as a part asks for it. */
-static void begin(struct setup *s, struct kernel_args *args)
+static void begin(struct mapped_setup *s, struct kernel_args *args)
 {
     s->args = args;
     s->is_bent = false;
@@ -638,7 +461,7 @@ static void begin(struct setup *s, struct kernel_args *args)
 
 tssa_status *cpu_run_mapped(struct kernel_args *args, const struct device_fused *fused)
 {
-    struct setup setup;
+    struct mapped_setup setup;
     begin(&setup, args);
     for (uint32_t i = 0; i < fused->n_parts; i++) {
         setup.part = &fused->parts[i];
@@ -677,7 +500,7 @@ static bool is_plain(const struct device_part *part, const bool *known)
 bool cpu_set_up_mapped(struct kernel_args *args, const struct device_fused *fused,
                        const bool *known, struct walk_call *call)
 {
-    struct setup setup;
+    struct mapped_setup setup;
     begin(&setup, args);
     setup.part = fused->parts;
     if (fused->n_parts != 1 || !is_plain(setup.part, known))
