@@ -475,7 +475,7 @@ static const char *refuses_movement(const struct ir_op *op)
 {
     if (!dtype_in(T_FLOAT | T_INT | T_BOOL, op->results[0].type->dtype))
         return "kernels have no such elements";
-    if (ir_op_is(op, IR_OP_Trilu) || ir_fuse_keeps(op))
+    if (ir_op_is(op, IR_OP_Trilu) || ir_op_is(op, IR_OP_Range) || ir_fuse_keeps(op))
         return NULL;
     return ir_op_is(op, IR_OP_Concat) ? mapper_concat_refuses(op) : gir_view_refuses(op);
 }
@@ -496,7 +496,7 @@ const char *gir_refuses(const struct ir_op *op)
     struct gir_maker maker = {.codes = codes, .capacity = sizeof codes / sizeof *codes};
     uint32_t operands[GIR_MAX_ARGS];
     if (ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_assign) || ir_op_is(op, IR_OP_Concat) ||
-        ir_op_is(op, IR_OP_Trilu) || ir_fuse_keeps(op))
+        ir_op_is(op, IR_OP_Trilu) || ir_op_is(op, IR_OP_Range) || ir_fuse_keeps(op))
         return refuses_movement(op);
     if (ir_op_is(op, IR_OP_CumSum) || ir_op_is(op, IR_OP_CumProd))
         return refuses_scan(op);

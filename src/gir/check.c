@@ -97,6 +97,15 @@ static tssa_status *wrong(const struct checker *c, const char *what)
     return ERROR(TSSA_MALFORMED, "kernel, step %" PRIu32 ": %s", c->at, what);
 }
 
+/* Where the argument is a position, may it be? */
+static bool is_place(const struct gir_kernel *kernel, const struct gir_arg *arg)
+{
+    const bool good = !arg->is_result && arg->fields == 1 && arg->moves != GIR_STRIDED &&
+                      !arg->is_looked_up && !kernel->whole_rows &&
+                      (arg->dtype == TSSA_INT32 || arg->dtype == TSSA_INT64);
+    return arg->is_position <= good;
+}
+
 static tssa_status *check_arg(const struct gir_kernel *kernel, uint32_t i)
 {
     const struct gir_arg *args = gir_args(kernel), *arg = &args[i];
@@ -106,8 +115,7 @@ static tssa_status *check_arg(const struct gir_kernel *kernel, uint32_t i)
                  (arg->moves == GIR_STAYS && !arg->is_result)) &&
                 arg->per_column <= kernel->columns &&
                 (!kernel->columns || !arg->is_result || !arg->may_lie_on) &&
-                arg->is_looked_up <= 1 && arg->is_kept <= 1 &&
-                arg->is_checked <= arg->is_looked_up &&
+                arg->is_looked_up <= 1 && arg->is_kept <= 1 && is_place(kernel, arg) &&
                 (!arg->is_kept || (arg->is_result && arg->moves == GIR_SIDE_BY_SIDE &&
                                    !arg->may_lie_on && !kernel->columns && !kernel->whole_rows)) &&
                 (!arg->is_looked_up || (!arg->is_result && arg->fields == 1 && !kernel->columns)) &&
@@ -115,9 +123,9 @@ static tssa_status *check_arg(const struct gir_kernel *kernel, uint32_t i)
                 ((arg->is_result && arg->moves) || !arg->may_lie_on);
     for (uint32_t k = 0; good && k < GIR_MAX_ARGS; k++)
         if (arg->may_lie_on >> k & 1)
-            good = k < kernel->n_args && !args[k].is_result && arg->moves == GIR_SIDE_BY_SIDE &&
-                   args[k].moves == arg->moves && args[k].dtype == arg->dtype &&
-                   args[k].fields == arg->fields;
+            good = k < kernel->n_args && !args[k].is_result && !args[k].is_position &&
+                   arg->moves == GIR_SIDE_BY_SIDE && args[k].moves == arg->moves &&
+                   args[k].dtype == arg->dtype && args[k].fields == arg->fields;
     return good ? NULL : ERROR(TSSA_MALFORMED, "kernel: argument %" PRIu32 " is none", i);
 }
 
@@ -369,14 +377,13 @@ static tssa_status *check_iterations(const struct checker *c)
     return c->is_last[c->at] && each ? wrong(c, "an iteration knows the last one") : NULL;
 }
 
-/* Who checks, checks all that is looked up. */
-static tssa_status *check_lookups(const struct gir_kernel *kernel)
+/* Rows are looked up, and nothing is kept. */
+static bool may_check(const struct gir_kernel *kernel)
 {
-    bool good = !gir_checks(kernel) || !gir_keeps(kernel);
-    for (uint32_t i = 0; good && i < kernel->n_args; i++)
-        good = !gir_args(kernel)[i].is_looked_up || gir_args(kernel)[i].is_checked ||
-               !gir_checks(kernel);
-    return good ? NULL : ERROR(TSSA_MALFORMED, "kernel: not all is checked, or it is kept, too");
+    bool good = false;
+    for (uint32_t i = 0; i < kernel->n_args; i++)
+        good |= gir_args(kernel)[i].is_looked_up;
+    return good && !gir_keeps(kernel) && !kernel->grid;
 }
 
 /* What is asked for of the code's form is there. */
@@ -395,7 +402,7 @@ tssa_status *gir_check(const void *bytes, size_t size)
     if (size < sizeof *kernel || kernel->magic != GIR_MAGIC || kernel->size != size)
         return ERROR(TSSA_MALFORMED, "these are no bytes of a kernel");
     if (kernel->whole_rows > 1 || kernel->columns > 1 || (kernel->whole_rows && kernel->columns) ||
-        kernel->grid > 1 || !has_form(kernel) ||
+        kernel->grid > 1 || kernel->checks > 1 || kernel->zero || !has_form(kernel) ||
         kernel->n_numbers > (kernel->grid ? GIR_MAX_NUMBERS : 0) || kernel->n_args > GIR_MAX_ARGS ||
         kernel->n_codes > GIR_MAX_CODES ||
         size != sizeof *kernel + kernel->n_args * sizeof(struct gir_arg) +
@@ -414,7 +421,8 @@ tssa_status *gir_check(const void *bytes, size_t size)
         c.is_last[c.at] = is_last(&c);
         TRY(check_iterations(&c));
     }
-    TRY(check_lookups(kernel));
+    if (kernel->checks && !may_check(kernel))
+        return ERROR(TSSA_MALFORMED, "kernel: it looks nothing up that it could check");
     if (c.n_states != c.n_nexts)
         return ERROR(TSSA_MALFORMED, "kernel: a state is the same in all iterations");
     const bool whole = kernel->whole_rows && !kernel->grid;

@@ -54,14 +54,6 @@ bool gir_keeps(const struct gir_kernel *kernel)
     return false;
 }
 
-bool gir_checks(const struct gir_kernel *kernel)
-{
-    for (uint32_t i = 0; i < kernel->n_args; i++)
-        if (gir_args(kernel)[i].is_checked)
-            return true;
-    return false;
-}
-
 /* Is it there at the end of a pass? */
 static bool is_end(const struct gir_code *code)
 {

@@ -81,7 +81,7 @@ void mapper_finish_columns(struct mapper *m)
     for (uint32_t i = 0; i < m->n_args; i++) {
         const struct gir_map *map = &m->part->maps[i];
         m->args[i].per_column = !(map->axes & axis);
-        told |= m->args[i].is_result || map->index == GIR_POSITIONS ? 0 : map->axes;
+        told |= m->args[i].is_result || !gir_tells_size(map) ? 0 : map->axes;
         all |= map->axes;
     }
     for (uint32_t i = 0; i < m->maker.n; i++)

@@ -92,17 +92,26 @@
  *     %1 = lookup 0 %0 : f32
  *     store 2 %1
  *
- * Where nobody could look at these numbers before, since the kernel computes them, the operand is
- * checked: of a row that is not there nothing is read, what the step comes to is then any value,
- * and the call tells of the first such element, and of the number (codegen_run). Such a kernel has
- * no other operand that is looked up in without being checked, and keeps nothing.
+ * Where nobody has looked at these numbers before, since the kernel computes them, say, it checks
+ * them: of a row that is not there nothing is read, what the step comes to is then any value, and
+ * the call tells of the first such element, and of the number (codegen_run). Such a kernel checks
+ * all that it looks up, and keeps nothing.
  *
  *     args 0: f32 looked up checked, 1: i64 moves, 2: f32 result
  *     %0 = load 1 : i64
  *     %1 = 80 : i64
- *     %2 = IDIV %0 %1 : i64
+ *     %2 = DIV %0 %1 : i64
  *     %3 = lookup 0 %2 : f32
  *     store 2 %3
+ *
+ * Where an element is along an axis is told by an operand that is no memory: what is loaded of it
+ * is how many elements behind a certain address it would lie. Of i * s, along the rows:
+ *
+ *     args                                   0: i64 position, 1: i64 moves, 2: i64 result
+ *     %0 = load 0 : i64
+ *     %1 = load 1 : i64
+ *     %2 = MUL %0 %1 : i64
+ *     store 2 %2
  *
  * A kernel may keep elements where a truth value says so, one behind the other. How many there are
  * is a result of the call, for each argument that they are stored in (codegen_run): who calls has
@@ -156,12 +165,13 @@
 #include "base/dtype.h"
 #include "ir/scalar.h"
 
-#define GIR_MAGIC 0x38726967 /* "gir8": the number of this layout */
+#define GIR_MAGIC 0x39726967 /* "gir9": the number of this layout */
 #define GIR_MAX_ARGS 64
 #define GIR_MAX_CODES 2048
 #define GIR_MAX_REDUCTIONS 32
 #define GIR_MAX_FIELDS 8
 #define GIR_MAX_NUMBERS 64
+#define GIR_POSITIONS_AT (UINT64_C(1) << 46) /* as an address: that of element 0 of positions */
 #define GIR_MAX_PLANES 128 /* elements of a strided row, where rows may lie side by side */
 
 enum gir_op {
@@ -220,8 +230,10 @@ struct gir_arg {
     uint8_t fields;
     uint8_t per_column;   /* of a kernel of columns: it does not move from row to row */
     uint8_t is_looked_up; /* of an operand without records: a step tells where its elements are */
-    uint8_t is_kept;    /* of a result: elements or records that are kept are stored, by GIR_KEEP */
-    uint8_t is_checked; /* of what is looked up in: there may be no such row */
+    uint8_t is_kept; /* of a result: elements or records that are kept are stored, by GIR_KEEP */
+    /* of an operand of int32 or int64: element i is i, and so far behind GIR_POSITIONS_AT; there is
+     * no memory */
+    uint8_t is_position;
     uint64_t may_lie_on; /* of a result: the operands, by bit, whose memory it may take */
 };
 
@@ -234,6 +246,8 @@ struct gir_kernel {
     uint32_t columns;   /* 1: reductions are of columns, not of rows, or rows are iterations */
     uint32_t grid;      /* 1: arguments are wholes, and steps tell which elements of them */
     uint32_t n_numbers; /* that a call tells, of a grid */
+    uint32_t checks;    /* 1: of what is looked up there may be no such row */
+    uint32_t zero;
     /* What form.h says otherwise, which the bits do not depend on; 0: it does. Measurements and
      * tests ask for it. */
     uint32_t form;  /* of whole rows, GIR_FORM_ROWS_ALONG or _ACROSS */
@@ -278,9 +292,6 @@ bool gir_iterates(const struct gir_kernel *kernel);
 
 /* Has it results of which only the kernel knows how many elements there are? */
 bool gir_keeps(const struct gir_kernel *kernel);
-
-/* Does it look up what may not be there? */
-bool gir_checks(const struct gir_kernel *kernel);
 
 /* Is it done for what it does, and has no value? */
 bool gir_has_effect(const struct gir_code *code);

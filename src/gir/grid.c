@@ -280,7 +280,8 @@ const char *gir_grid_refuses(const struct ir_op *op)
 {
     const tssa_dtype dtype = op->results[0].type->dtype;
     if (op->info->cls == IR_CLASS_GATHER || ir_op_is(op, IR_OP_access) ||
-        ir_op_is(op, IR_OP_assign) || ir_op_is(op, IR_OP_Concat) || ir_op_is(op, IR_OP_Trilu)) {
+        ir_op_is(op, IR_OP_assign) || ir_op_is(op, IR_OP_Concat) || ir_op_is(op, IR_OP_Trilu) ||
+        ir_op_is(op, IR_OP_Range)) {
         if (!dtype_in(T_FLOAT | T_INT | T_BOOL, dtype))
             return "kernels have no such elements";
         return rule_of(op) ? grid_rule_refuses(op) : NULL;

@@ -203,6 +203,19 @@ static uint32_t triangle(struct grid_maker *m, const struct ir_op *op,
     return grid_choose(m, kept, evaluate_if(m, kept, ir_operand(op, 0), place), zero_of(m, dtype));
 }
 
+static uint32_t range(struct grid_maker *m, const struct ir_op *op, const struct grid_place *place)
+{
+    uint32_t numbers[3];
+    for (uint32_t i = 0; i < 3; i += 2) {
+        const struct ir_value *operand = ir_operand(op, i);
+        struct grid_place first = {.rank = operand->type->rank};
+        for (int k = 0; k < first.rank; k++)
+            first.at[k] = grid_constant(m, 0);
+        numbers[i] = grid_evaluate(m, operand, &first);
+    }
+    return gir_make_range(&m->maker, op, place->at[0], numbers[0], numbers[2]);
+}
+
 /* ---- What data tells the place of ------------------------------------------------------------ */
 
 static uint32_t index_at(struct grid_maker *m, const struct ir_value *indices,
@@ -291,6 +304,8 @@ static uint32_t compute(struct grid_maker *m, const struct ir_value *value,
         return concat(m, op, place);
     if (ir_op_is(op, IR_OP_Trilu))
         return triangle(m, op, place);
+    if (ir_op_is(op, IR_OP_Range))
+        return range(m, op, place);
     if (ir_op_is(op, IR_OP_GatherND))
         return gather_nd(m, op, place);
     if (ir_op_is(op, IR_OP_GatherElements))

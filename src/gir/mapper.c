@@ -217,7 +217,7 @@ static uint32_t look_up(struct mapper *m, const struct ir_value *param, struct g
     const uint32_t arg = find_arg(m, param, param->index, false, 1, &view, axis, indices);
     if (m->maker.why)
         return 0;
-    m->args[arg].is_checked = checked;
+    m->checks = checked;
     return gir_make(&m->maker, (struct gir_code){.op = GIR_LOOKUP,
                                                  .type = (uint8_t)loaded_as(param->type->dtype),
                                                  .operands = {number},
@@ -457,6 +457,8 @@ static uint32_t compute(struct mapper *m, const struct ir_value *value, struct g
         return mapper_concat(m, value->op, view);
     if (ir_op_is(value->op, IR_OP_Trilu))
         return mapper_triangle(m, value->op, &view);
+    if (ir_op_is(value->op, IR_OP_Range))
+        return mapper_range(m, value->op, &view);
     if (value->op->info->reduction || ir_column_axis(value->op) >= 0)
         return mapper_reduce(m, value->op, &view);
     if (ir_scan_axis(value->op) >= 0)

@@ -38,6 +38,7 @@ struct mapper {
     int64_t apart[GIR_MAX_ARGS]
                  [TSSA_MAX_RANK]; /* along the space's axes: as in struct gir_layout */
     uint32_t n_args;
+    bool checks;                /* whether there is what is looked up */
     bool unrolls;               /* the last axis of results */
     struct gir_view root;       /* of results, where nothing is unrolled; of what columns come to */
     const struct ir_op *active; /* the assign whose region it is; NULL: of none */
@@ -70,10 +71,10 @@ uint32_t mapper_number(struct mapper *m, const struct ir_value *value);
 
 /* ---- positions.c ----------------------------------------------------------------------------- */
 
-/* The step that is the position of an element along an axis of the space, int32 or int64. */
-uint32_t mapper_position(struct mapper *m, uint32_t axis, tssa_dtype type);
 /* What a Trilu computes where the view sees it. */
 uint32_t mapper_triangle(struct mapper *m, const struct ir_op *op, const struct gir_view *view);
+/* The same of a Range. */
+uint32_t mapper_range(struct mapper *m, const struct ir_op *op, const struct gir_view *view);
 
 /* ---- columns.c ------------------------------------------------------------------------------- */
 

@@ -67,7 +67,7 @@ void mapper_finish_args(struct mapper *m)
                                       : GIR_STAYS;
         if (arg->fields > 1 && arg->moves == GIR_STRIDED)
             mapper_refuse(m, "records are not side by side");
-        if (gir_is_of_op(&m->part->maps[i]) && (!arg->is_result || m->parts->n > 0))
+        if (gir_tells_size(&m->part->maps[i]) && (!arg->is_result || m->parts->n > 0))
             told |= m->part->maps[i].axes;
     }
     for (uint32_t i = 0; i < m->n_args; i++)
@@ -86,7 +86,8 @@ tssa_status *mapper_finish_part(struct mapper *m)
                                 .size = (uint32_t)(sizeof *made + args + codes),
                                 .n_args = m->n_args,
                                 .n_codes = m->maker.n,
-                                .columns = m->part->space.column >= 0};
+                                .columns = m->part->space.column >= 0,
+                                .checks = m->checks};
     memcpy(made + 1, m->args, args);
     memcpy((char *)(made + 1) + args, m->maker.codes, codes);
     m->part->kernel = made;
@@ -104,6 +105,7 @@ void mapper_begin_part(struct mapper *m, int rank)
     for (int i = 0; i < m->like->rank; i++)
         (void)dim_is_const(m->like->dims[i], &m->part->space.result_dims[i]);
     m->n_args = 0;
+    m->checks = false;
     m->maker.n = 0;
     m->seen.count = 0;
     memset(m->heads, 0, m->n_values * sizeof *m->heads);
@@ -655,8 +657,8 @@ bool gir_has_maps(const struct ir_op *fuse)
         return true;
     for (const struct ir_op *op = ir_fuse_body(fuse)->first; op; op = op->next)
         if (ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_assign) ||
-            ir_op_is(op, IR_OP_Concat) || ir_op_is(op, IR_OP_Trilu) || ir_column_axis(op) >= 0 ||
-            ir_scan_axis(op) >= 0 || ir_fuse_keeps(op))
+            ir_op_is(op, IR_OP_Concat) || ir_op_is(op, IR_OP_Trilu) || ir_op_is(op, IR_OP_Range) ||
+            ir_column_axis(op) >= 0 || ir_scan_axis(op) >= 0 || ir_fuse_keeps(op))
             return true;
     return false;
 }

@@ -43,8 +43,15 @@
 
 #define GIR_MAX_PARTS 16
 #define GIR_COMPUTED (UINT64_C(1) << 63)
-#define GIR_POSITIONS UINT32_MAX  /* 0, 1, ... along the axis that it has: of neither */
+#define GIR_POSITIONS UINT32_MAX  /* 0, 1, ... along the axis that it has: no memory */
 #define GIR_MASK (UINT32_MAX - 1) /* of rows that are copied: of neither, but written */
+
+/* What tells how long a Range is, of one type: start, limit and delta. */
+struct gir_range {
+    tssa_dtype dtype;
+    int32_t operands[3]; /* of the op; -1: a number */
+    uint64_t numbers[3]; /* its bits */
+};
 
 /* An argument of a part. */
 struct gir_map {
@@ -57,9 +64,18 @@ struct gir_map {
     uint64_t indices;
     /* which part of it; NULL: all. Its operands are the op's. It lives as long as the op. */
     const struct rule *rule;
+    /* of positions along an axis that is as long as it says; NULL: others tell. It lives as long as
+     * the op. */
+    const struct gir_range *range;
     /* of the block, for messages: whose numbers may be wrong; NULL: the fuse op itself */
     const struct ir_op *op;
 };
+
+/* Is its axis as long as the argument says? */
+static inline bool gir_tells_size(const struct gir_map *map)
+{
+    return map->index < GIR_MASK || map->range;
+}
 
 /* Over what a part goes, and what its results are as wholes. */
 struct gir_part_space {

@@ -44,11 +44,12 @@ static void print_args(const struct gir_kernel *kernel, struct text *text)
                     kernel->grid ? how_of_whole(&args[i]) : how_of(&args[i]));
         if (args[i].fields > 1)
             text_printf(text, " by %u", (unsigned)args[i].fields);
+        text_puts(text, args[i].is_position ? " position" : "");
         text_puts(text, args[i].per_column ? " per column" : "");
         if (args[i].is_looked_up)
-            text_puts(text, kernel->grid         ? ""
-                            : args[i].is_checked ? " looked up checked"
-                                                 : " looked up");
+            text_puts(text, kernel->grid     ? ""
+                            : kernel->checks ? " looked up checked"
+                                             : " looked up");
         const char *word = " on ";
         for (uint32_t k = 0; k < kernel->n_args; k++) {
             if (!(args[i].may_lie_on >> k & 1))

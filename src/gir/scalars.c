@@ -224,6 +224,29 @@ uint32_t gir_make_reduction(struct gir_maker *maker, enum reduction_row row, uin
     return evaluate(maker, &e);
 }
 
+/* ---- Ranges ---------------------------------------------------------------------------------- */
+
+/* In which it is computed: halves in float. */
+static tssa_dtype range_type(const struct ir_op *op)
+{
+    const tssa_dtype dtype = op->results[0].type->dtype;
+    if (!dtype_is_float(dtype) || dtype_in(T_F32F64, dtype))
+        return dtype;
+    return ir_attr_int(op, "stash_type", TSSA_FLOAT) == TSSA_DOUBLE ? TSSA_DOUBLE : TSSA_FLOAT;
+}
+
+uint32_t gir_make_range(struct gir_maker *maker, const struct ir_op *op, uint32_t at,
+                        uint32_t start, uint32_t delta)
+{
+    const tssa_dtype type = range_type(op);
+    const uint32_t way = gir_make_scalar(
+        maker, SCALAR_MUL, type,
+        (uint32_t[]){gir_make_as(maker, at, type), gir_make_as(maker, delta, type)});
+    const uint32_t value = gir_make_scalar(maker, SCALAR_ADD, type,
+                                           (uint32_t[]){gir_make_as(maker, start, type), way});
+    return gir_make_as(maker, value, op->results[0].type->dtype);
+}
+
 /* ---- Ops ------------------------------------------------------------------------------------- */
 
 static uint32_t make_where(struct gir_maker *maker, const struct ir_op *op,

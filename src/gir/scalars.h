@@ -39,4 +39,9 @@ void gir_number_values(const struct ir_block *block, uint32_t *first, uint32_t *
  * `numbers`: room for one per step. */
 void gir_drop_dead(struct gir_maker *maker, uint32_t *numbers);
 
+/* Element `at` of a Range, of two steps that are its start and its delta: as the operator computes
+ * it. */
+uint32_t gir_make_range(struct gir_maker *maker, const struct ir_op *op, uint32_t at,
+                        uint32_t start, uint32_t delta);
+
 #endif

@@ -88,7 +88,7 @@ bool ir_fuse_moves(const struct ir_op *op, uint32_t operand)
 {
     if (ir_fuse_keeps(op))
         return operand == 0 && !is_list(ir_operand(op, 0));
-    return ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_Concat) ||
+    return ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_Concat) || ir_op_is(op, IR_OP_Range) ||
            op->info->cls == IR_CLASS_GATHER || (ir_op_is(op, IR_OP_assign) && operand > 0);
 }
 

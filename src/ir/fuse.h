@@ -51,11 +51,12 @@ struct cost_machine;
  * which each element is one that indices tell, and those among them for which alone these are
  * computed, element by element; reductions of another axis than the innermost one
  * (ir_column_axis) and what is computed of its columns, where all of a kernel are of the same one;
- * what depends on where an element is (Trilu); loops of which an iteration is one kernel, for all
- * of their iterations; what keeps elements or rows that a mask tells (ir_fuse_keeps), of which
- * nobody in the kernel reads what is kept (no grid has that: how many are kept before it, an
- * element does not know); and running sums and products along another axis than the last one
- * (ir_scan_axis), where all of a kernel go along the same one, in the same direction.
+ * what depends on where an element is (Trilu, and a Range whose length is told before a run); loops
+ * of which an iteration is one kernel, for all of their iterations; what keeps elements or rows
+ * that a mask tells (ir_fuse_keeps), of which nobody in the kernel reads what is kept (no grid has
+ * that: how many are kept before it, an element does not know); and running sums and products along
+ * another axis than the last one (ir_scan_axis), where all of a kernel go along the same one, in
+ * the same direction.
  */
 enum ir_fuses {
     IR_FUSES_ELEMENTWISE = 1,
@@ -116,7 +117,7 @@ bool ir_fuse_reads(const struct ir_op *op, uint32_t operand);
 /*
  * Does the op need the operand's elements at other places than where it computes its own? The
  * number of a rule, what is read by one, what is written by one; what a Concat puts one behind the
- * other; what a gather reads, and its indices.
+ * other; what a gather reads, and its indices; from where to where a Range goes.
  */
 bool ir_fuse_moves(const struct ir_op *op, uint32_t operand);
 /* The same, and could they be computed where they are needed? Not a number of a rule, which is one

@@ -21,6 +21,7 @@
 #include "common/random_keeps.h"
 #include "common/random_loops.h"
 #include "common/random_programs.h"
+#include "common/random_ranges.h"
 #include "common/random_rows.h"
 #include "common/random_scans.h"
 #include "common/test_device.h"
@@ -224,6 +225,7 @@ static const struct {
     [KERNEL_LOOPS] = {random_loops, make_loop_sizes},
     [KERNEL_KEEPS] = {random_keeps, make_list_sizes},
     [KERNEL_SCANS] = {random_scans, make_loop_sizes},
+    [KERNEL_RANGES] = {random_ranges, make_sizes},
 };
 
 char *kernel_text(enum kernel_kind kind, uint64_t seed)

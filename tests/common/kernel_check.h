@@ -46,6 +46,7 @@ enum kernel_kind {
     KERNEL_LOOPS,
     KERNEL_KEEPS,
     KERNEL_SCANS,
+    KERNEL_RANGES,
     KERNEL_KINDS
 };
 

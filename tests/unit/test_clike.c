@@ -175,8 +175,8 @@ static void refuses(void **state)
     struct {
         struct gir_kernel kernel;
         struct gir_arg arg;
-    } checks = {{.magic = GIR_MAGIC, .size = sizeof checks, .n_args = 1},
-                {.dtype = TSSA_FLOAT, .fields = 1, .is_looked_up = 1, .is_checked = 1}};
+    } checks = {{.magic = GIR_MAGIC, .size = sizeof checks, .n_args = 1, .checks = 1},
+                {.dtype = TSSA_FLOAT, .fields = 1, .is_looked_up = 1}};
     assert_string_equal(clike_refuses(&unknown.kernel), "a step of the kernel has no form in C");
     assert_string_equal(clike_refuses(&checks.kernel),
                         "which element is the first wrong one, threads do not tell");
@@ -186,7 +186,7 @@ static void refuses(void **state)
 
 static unsigned long n_programs(enum kernel_kind kind)
 {
-    static const unsigned long usual[KERNEL_KINDS] = {60, 60, 50, 40, 30, 40, 10, 40};
+    static const unsigned long usual[KERNEL_KINDS] = {60, 60, 50, 40, 30, 40, 10, 40, 40};
     uint64_t seed;
     const unsigned long n = programs_seed(&seed) ? 1 : programs_count(usual[kind]);
     return n < MAX_PROGRAMS ? n : MAX_PROGRAMS;

@@ -277,8 +277,8 @@ static void columns(void **state)
                     "%u = Trilu(%d, %o) %m = ReduceMax(%u, %k) {keepdims = 0} "
                     "%l = Less(%m, %q) return(%l)",
                     "%y"),
-        "columns, args 0: f32 by 2, 1: f32 moves by 2 per column, 2: i32, "
-        "3: i32 moves per column, 4: f32 moves per column, 5: bool result per column\n"
+        "columns, args 0: f32 by 2, 1: f32 moves by 2 per column, 2: i32 position, "
+        "3: i32 moves position per column, 4: f32 moves per column, 5: bool result per column\n"
         "%0 = load 0.0 : f32\n"
         "%1 = load 1.1 : f32\n"
         "%2 = SUB %0 %1 : f32\n"
@@ -306,8 +306,8 @@ static void columns(void **state)
                              "%p: f32[N, 40], %q: i64[]) { %k0 = Constant() {value = i64[1] [0]} "
                              "%u = Trilu(%p, %q) {upper = 0} %m = ReduceMean(%u, %k0) return(%m)",
                              "%y"),
-                 "columns, args 0: f32 moves, 1: i64 per column, 2: i64, 3: i64 moves per column, "
-                 "4: f32 result per column\n"
+                 "columns, args 0: f32 moves, 1: i64 per column, 2: i64 position, "
+                 "3: i64 moves position per column, 4: f32 result per column\n"
                  "%0 = load 0 : f32\n"
                  "%1 = load 1 : i64\n"
                  "%2 = -4611686018427387904 : i64\n"
@@ -560,6 +560,33 @@ static void running_sums(void **state)
                  "1 is 0 along 3 [slice(0, -1, -9223372036854775808, -1)]\n");
 }
 
+/* The position of a Range is an argument that is no memory. */
+static void ranges(void **state)
+{
+    (void)state;
+    expect_parts("graph @g opset(\"\": 21) ir_version(10) (%x: f32[N, C]) -> (%y) {\n"
+                 "  %s = Shape(%x)\n  %z = Constant() {value = i64[] 0}\n"
+                 "  %n = Gather(%s, %z)\n"
+                 "  %y = fuse(%n, %x) { body(%k: i64[], %p: f32[N, C]) { "
+                 "%f = Constant() {value = i64[] 0} %o = Constant() {value = i64[] 1} "
+                 "%r = Range(%f, %k, %o) %c = Cast(%r) {to = 1} "
+                 "%u = access(%c) {rule = [unsqueeze(1)]} %m = Mul(%p, %u) return(%m) } }\n"
+                 "  return(%y)\n}\n",
+                 "args 0: f32 moves, 1: i64 position, 2: f32 result\n"
+                 "%0 = load 0 : f32\n"
+                 "%1 = load 1 : i64\n"
+                 "%2 = 0 : i64\n"
+                 "%3 = 1 : i64\n"
+                 "%4 = MUL %1 %3 : i64\n"
+                 "%5 = ADD %2 %4 : i64\n"
+                 "%6 = convert %5 : f32\n"
+                 "%7 = MUL %0 %6 : f32\n"
+                 "store 2 %7\n"
+                 "0 is 1 along 3 \n"
+                 "1 is 4294967295 along 1 \n"
+                 "2 is 0 along 3 \n");
+}
+
 static void no_maps(void **state)
 {
     (void)state;
@@ -626,7 +653,7 @@ static void no_maps(void **state)
             "return(%a, %b)",
             "%y, %z"),
         FUSED_GRAPH("%x: f32[N, 4]", "%x",
-                    "%p: f32[N, 4]) { %u = Trilu(%p) %s = access(%u) {rule = [slice(0, 1, 9, 1)]} "
+                    "%p: f32[N, 4]) { %u = Trilu(%p) %s = access(%u) {rule = [slice(0, -3, 9, 1)]} "
                     "%a = Neg(%s) return(%a)",
                     "%y"),
         FUSED_GRAPH("%x: f32[N, 4]", "%x",
@@ -670,7 +697,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(maps),    cmocka_unit_test(concats), cmocka_unit_test(columns),
         cmocka_unit_test(lookups), cmocka_unit_test(keeps),   cmocka_unit_test(running_sums),
-        cmocka_unit_test(no_maps),
+        cmocka_unit_test(ranges),  cmocka_unit_test(no_maps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

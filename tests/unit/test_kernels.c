@@ -268,6 +268,12 @@ static void fuse_ops_of_running_sums(void **state)
     check_many(KERNEL_SCANS, 600);
 }
 
+static void fuse_ops_of_ranges(void **state)
+{
+    (void)state;
+    check_many(KERNEL_RANGES, 300);
+}
+
 /* By several threads: each keeps of a slice, and these are joined. */
 static void slices_are_joined(void **state)
 {
@@ -432,6 +438,7 @@ int main(void)
                                        cmocka_unit_test(fuse_ops_of_loops),
                                        cmocka_unit_test(fuse_ops_that_keep),
                                        cmocka_unit_test(fuse_ops_of_running_sums),
+                                       cmocka_unit_test(fuse_ops_of_ranges),
                                        cmocka_unit_test(slices_are_joined),
                                        cmocka_unit_test(functions),
                                        cmocka_unit_test(every_allocation_fails_once)},

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clones.h"
+#include "kernels/cpu/generator/range.h"
 #include "kernels/cpu/lib/strided.h"
 
 /* ---- ConstantOfShape ------------------------------------------------------------------------- */
@@ -236,16 +237,28 @@ static tssa_status *range_length_float(double start, double limit, double delta,
 }
 
 /* The three scalars, of one type. */
-static tssa_status *range_operands(struct kernel_args *args, const struct tensor **operands)
+static tssa_status *check_range(const struct tensor *const *operands)
 {
     for (uint32_t i = 0; i < 3; i++) {
-        TRY(kernel_tensor(args, i, &operands[i]));
         const struct tensor *x = operands[i];
         if (tensor_count(x) != 1 || x->dtype != operands[0]->dtype ||
             !(dtype_is_float(x->dtype) || dtype_is_integer(x->dtype)))
             return ERROR(TSSA_RUNTIME, "start, limit and delta must be single numbers of one type");
     }
     return NULL;
+}
+
+tssa_status *range_length(const struct tensor *const *operands, int64_t *length)
+{
+    const tssa_dtype dtype = operands[0]->dtype;
+    TRY(check_range(operands));
+    if (dtype_is_float(dtype))
+        return range_length_float(dtype_load_double(dtype, operands[0]->data),
+                                  dtype_load_double(dtype, operands[1]->data),
+                                  dtype_load_double(dtype, operands[2]->data), length);
+    return range_length_int(dtype_load_int64(dtype, operands[0]->data),
+                            dtype_load_int64(dtype, operands[1]->data),
+                            dtype_load_int64(dtype, operands[2]->data), length);
 }
 
 /* Integers wrap around: their low bits are those of the 64-bit sum. */
@@ -315,25 +328,17 @@ static tssa_status *range_run(struct kernel_args *args)
     const struct tensor *operands[3];
     struct tensor *y;
     int64_t length;
-    TRY(range_operands(args, operands));
-    tssa_dtype dtype = operands[0]->dtype;
-    if (dtype_is_float(dtype)) {
-        double v[3];
-        for (int i = 0; i < 3; i++)
-            v[i] = dtype_load_double(dtype, operands[i]->data);
-        TRY(range_length_float(v[0], v[1], v[2], &length));
-        TRY(kernel_output(args, 0, dtype, 1, &length, &y));
-        if (y)
-            range_fill_float(args->state, v[0], v[2], y);
-        return NULL;
-    }
-    int64_t v[3];
-    for (int i = 0; i < 3; i++)
-        v[i] = dtype_load_int64(dtype, operands[i]->data);
-    TRY(range_length_int(v[0], v[1], v[2], &length));
+    for (uint32_t i = 0; i < 3; i++)
+        TRY(kernel_tensor(args, i, &operands[i]));
+    TRY(range_length(operands, &length));
+    const tssa_dtype dtype = operands[0]->dtype;
+    const void *start = operands[0]->data, *delta = operands[2]->data;
     TRY(kernel_output(args, 0, dtype, 1, &length, &y));
-    if (y)
-        range_fill_int(v[0], v[2], y);
+    if (y && dtype_is_float(dtype))
+        range_fill_float(args->state, dtype_load_double(dtype, start),
+                         dtype_load_double(dtype, delta), y);
+    else if (y)
+        range_fill_int(dtype_load_int64(dtype, start), dtype_load_int64(dtype, delta), y);
     return NULL;
 }
 

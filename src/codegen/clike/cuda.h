@@ -63,6 +63,9 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 #define OPERAND_IN_PLACE const char *
 #define RESULT_IN_PLACE char *
 #define LOAD(type, memory, offset) (*(const type *)((memory) + (offset)))
+/* Of what is no memory, how many elements it is behind GIR_POSITIONS_AT. */
+#define PLACE(type, memory, offset)                                                                \
+    ((type)(((int64_t)(memory) + (offset) - ((int64_t)1 << 46)) / (int64_t)sizeof(type)))
 #define STORE(type, memory, offset, value) (*(type *)((memory) + (offset)) = (value))
 
 /* What a thread does of a kernel. */

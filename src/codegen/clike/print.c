@@ -36,7 +36,7 @@ enum clike_form clike_form(const struct gir_kernel *kernel)
 
 const char *clike_refuses(const struct gir_kernel *kernel)
 {
-    if (gir_checks(kernel))
+    if (kernel->checks)
         return "which element is the first wrong one, threads do not tell";
     for (uint32_t i = 0; i < kernel->n_codes; i++)
         switch ((enum gir_op)gir_codes(kernel)[i].op) {

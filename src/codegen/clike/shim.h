@@ -15,6 +15,9 @@
 #define OPERAND_IN_PLACE const char *
 #define RESULT_IN_PLACE char *
 #define LOAD(type, memory, offset) (*(const type *)((memory) + (offset)))
+/* Of what is no memory, how many elements it is behind GIR_POSITIONS_AT. */
+#define PLACE(type, memory, offset)                                                                \
+    ((type)(((int64_t)(memory) + (offset) - ((int64_t)1 << 46)) / (int64_t)sizeof(type)))
 #define STORE(type, memory, offset, value) (*(type *)((memory) + (offset)) = (value))
 
 /* Few, so that each has several elements or rows, and columns of no power of two. */

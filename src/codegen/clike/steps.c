@@ -100,7 +100,9 @@ static void print_offset(const struct printer *p, const struct gir_code *code)
 
 static void print_load(const struct printer *p, const struct gir_code *code)
 {
-    text_printf(p->text, "LOAD(%s, a%" PRIu32 ", ", clike_type_of(code->type), gir_arg_of(code));
+    const bool is_position = gir_args(p->kernel)[gir_arg_of(code)].is_position;
+    text_printf(p->text, "%s(%s, a%" PRIu32 ", ", is_position ? "PLACE" : "LOAD",
+                clike_type_of(code->type), gir_arg_of(code));
     print_offset(p, code);
     text_putc(p->text, ')');
 }

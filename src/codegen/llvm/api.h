@@ -49,6 +49,7 @@ enum llvm_opcode {
     LLVM_SI_TO_FP = 36,
     LLVM_FP_TRUNC = 37,
     LLVM_FP_EXT = 38,
+    LLVM_PTR_TO_INT = 39,
     LLVM_BITCAST = 41
 };
 

@@ -259,10 +259,38 @@ static LLVMValue emit_load_plane(struct emitter *e, const struct gir_code *code)
     return value;
 }
 
+/* `first` and the numbers behind it, in each lane. */
+static LLVMValue emit_numbers(const struct emitter *e, LLVMValue first, tssa_dtype dtype)
+{
+    LLVMValue numbers[MOST_LANES];
+    first = emit_splat(e, first, dtype);
+    if (e->lanes == 1)
+        return first;
+    for (unsigned i = 0; i < e->lanes; i++)
+        numbers[i] = emit_int(e, width_of(dtype), i);
+    return emit_binary(e, LLVM_ADD, first, e->llvm->LLVMConstVector(numbers, e->lanes));
+}
+
+/* What the address tells, of an argument that is no memory. */
+static LLVMValue emit_place(struct emitter *e, const struct gir_code *code)
+{
+    const struct gir_arg *arg = &gir_args(e->kernel)[gir_arg_of(code)];
+    const uint64_t shift = emit_size(code->type) == 8 ? 3 : 2;
+    LLVMValue where = arg->moves ? address(e, code) : e->args[gir_arg_of(code)],
+              at = emit_cast(e, LLVM_PTR_TO_INT, where, emit_element(e, TSSA_INT64));
+    at = emit_binary(e, LLVM_SUB, at, emit_int(e, 64, GIR_POSITIONS_AT));
+    at = emit_binary(e, LLVM_LSHR, at, emit_int(e, 64, shift));
+    if (shift < 3)
+        at = emit_cast(e, LLVM_TRUNC, at, emit_element(e, code->type));
+    return arg->moves ? emit_numbers(e, at, code->type) : emit_splat(e, at, code->type);
+}
+
 static LLVMValue emit_load(struct emitter *e, const struct gir_code *code)
 {
     const struct gir_arg *arg = &gir_args(e->kernel)[gir_arg_of(code)];
     const bool moves = arg->moves != GIR_STAYS, is_vector = moves || e->is_across;
+    if (arg->is_position)
+        return emit_place(e, code);
     if (arg->fields > 1)
         return emit_load_field(e, code);
     if (arg->moves == GIR_STRIDED && e->is_across)
@@ -286,7 +314,7 @@ static LLVMValue emit_load(struct emitter *e, const struct gir_code *code)
 static LLVMValue emit_lookup(struct emitter *e, const struct gir_code *code, LLVMValue number)
 {
     const uint32_t arg = gir_arg_of(code);
-    if (gir_args(e->kernel)[arg].is_checked)
+    if (e->kernel->checks)
         number = emit_checked(e, arg, number);
     LLVMValue offsets = emit_lookup_offsets(e, arg, number);
     if (gir_args(e->kernel)[arg].moves == GIR_STAYS)
@@ -396,17 +424,12 @@ static LLVMValue emit_row(const struct emitter *e, tssa_dtype dtype)
 /* Which element of the row it is: the same one in all lanes, where these are rows. */
 static LLVMValue emit_position(const struct emitter *e, tssa_dtype dtype)
 {
-    LLVMValue numbers[MOST_LANES], first = e->is_across ? e->element : e->index;
+    LLVMValue first = e->is_across ? e->element : e->index;
     if (gir_keeps(e->kernel))
         first = emit_binary(e, LLVM_ADD, first, emit_first_position(e));
     if (width_of(dtype) < 64)
         first = emit_cast(e, LLVM_TRUNC, first, emit_element(e, dtype));
-    first = emit_splat(e, first, dtype);
-    if (e->is_across || e->lanes == 1)
-        return first;
-    for (unsigned i = 0; i < e->lanes; i++)
-        numbers[i] = emit_int(e, width_of(dtype), i);
-    return emit_binary(e, LLVM_ADD, first, e->llvm->LLVMConstVector(numbers, e->lanes));
+    return e->is_across ? emit_splat(e, first, dtype) : emit_numbers(e, first, dtype);
 }
 
 /* ---- Steps ----------------------------------------------------------------------------------- */

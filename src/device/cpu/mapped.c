@@ -12,18 +12,34 @@
 
 #include "device/cpu/kept.h"
 #include "device/cpu/mapped.h"
+#include "kernels/cpu/generator/range.h"
 #include "kernels/cpu/lib/lines.h"
 #include "kernels/cpu/mutation/rule_region.h"
 
 /* ---- Arguments ------------------------------------------------------------------------------- */
 
+/* All of the tensor. */
+static void find_whole(const struct tensor *tensor, struct rule_region *region)
+{
+    int64_t stride = 1;
+    region->rank = tensor->rank;
+    for (int i = tensor->rank - 1; i >= 0; i--) {
+        region->dims[i] = tensor->dims[i];
+        region->strides[i] = stride;
+        stride *= tensor->dims[i];
+    }
+}
+
 /* Which elements of the tensor the argument is. */
 static tssa_status *find_region(struct mapped_setup *s, const struct gir_map *map,
                                 const struct tensor *tensor, struct rule_region *region)
 {
-    static const struct rule whole = {0};
-    tssa_status *status = rule_region_resolve(s->args->env->pool, map->rule ? map->rule : &whole,
-                                              s->inputs, tensor->rank, tensor->dims, region);
+    if (!map->rule) {
+        find_whole(tensor, region);
+        return NULL;
+    }
+    tssa_status *status = rule_region_resolve(s->args->env->pool, map->rule, s->inputs,
+                                              tensor->rank, tensor->dims, region);
     if (!status && region->table)
         status = ERROR(TSSA_INTERNAL, "a kernel's argument does not lie in steps");
     s->is_bent |= region->is_bent;
@@ -82,63 +98,50 @@ static tssa_status *add_operands(struct mapped_setup *s)
 
 /* ---- Positions ------------------------------------------------------------------------------- */
 
-/* 0, 1, ..., as long as the longest axis along which anybody asks. */
-static tssa_status *make_positions(struct mapped_setup *s, bool wide, int64_t count)
-{
-    const size_t size = wide ? sizeof(int64_t) : sizeof(int32_t);
-    struct buffer *made = pool_alloc(s->args->env->pool, (size_t)count * size + 1);
-    TRY_ALLOC(made);
-    s->positions[wide] = made;
-    for (int64_t i = 0; i < count; i++)
-        if (wide)
-            ((int64_t *)made->data)[i] = i;
-        else
-            ((int32_t *)made->data)[i] = (int32_t)i;
-    return NULL;
-}
-
-static int axis_of(const struct gir_map *map)
-{
-    int axis = 0;
-    while (!(map->axes >> axis & 1))
-        axis++;
-    return axis;
-}
-
-/* Once the space is known. */
-static tssa_status *add_positions(struct mapped_setup *s)
+/* Addresses, which stand for 0, 1, ... along the axis. */
+static void add_positions(struct mapped_setup *s)
 {
     const struct gir_kernel *kernel = s->part->kernel;
-    int64_t longest[2] = {0, 0};
     for (uint32_t k = 0; k < kernel->n_args; k++) {
-        const bool wide = gir_args(kernel)[k].dtype == TSSA_INT64;
-        if (s->part->maps[k].index != GIR_POSITIONS)
-            continue;
-        const int64_t dim = s->dims[axis_of(&s->part->maps[k])];
-        longest[wide] = dim > longest[wide] ? dim : longest[wide];
-    }
-    for (int wide = 0; wide < 2; wide++)
-        if (longest[wide])
-            TRY(make_positions(s, wide, longest[wide]));
-    for (uint32_t k = 0; k < kernel->n_args; k++) {
-        const bool wide = gir_args(kernel)[k].dtype == TSSA_INT64;
-        if (s->part->maps[k].index != GIR_POSITIONS)
+        const struct gir_map *map = &s->part->maps[k];
+        if (map->index != GIR_POSITIONS)
             continue;
         memset(s->steps[k], 0, sizeof s->steps[k]);
-        s->steps[k][axis_of(&s->part->maps[k])] = wide ? sizeof(int64_t) : sizeof(int32_t);
-        s->data[k] = s->positions[wide] ? s->positions[wide]->data : NULL;
+        s->steps[k][__builtin_ctz(map->axes)] =
+            (int64_t)dtype_info(gir_args(kernel)[k].dtype)->size;
+        s->data[k] = (char *)(uintptr_t)GIR_POSITIONS_AT;
     }
+}
+
+/* The Range tells how long the axis is, or as long as others say it must be. */
+static tssa_status *add_range(struct mapped_setup *s, const struct gir_map *map)
+{
+    const struct gir_range *range = map->range;
+    const struct tensor *operands[3];
+    struct tensor numbers[3];
+    int64_t length, *dim = &s->dims[__builtin_ctz(map->axes)];
+    for (uint32_t i = 0; i < 3; i++) {
+        numbers[i] =
+            (struct tensor){.dtype = range->dtype, .data = (void *)(uintptr_t)&range->numbers[i]};
+        operands[i] = &numbers[i];
+        if (range->operands[i] >= 0)
+            TRY(kernel_tensor(s->args, (uint32_t)range->operands[i], &operands[i]));
+    }
+    TRY(mapped_blame(range_length(operands, &length), map));
+    if (*dim >= 0 && *dim != length)
+        return mapped_blame(
+            ERROR(TSSA_RUNTIME, "a dim of %" PRId64 " is to be one of %" PRId64, length, *dim),
+            map);
+    *dim = length;
     return NULL;
 }
 
-static void release_positions(struct mapped_setup *s)
+static tssa_status *add_ranges(struct mapped_setup *s)
 {
-    for (int wide = 0; wide < 2; wide++) {
-        buffer_release(s->positions[wide]);
-        s->positions[wide] = NULL;
-    }
-    while (s->n_masks)
-        buffer_release(s->masks[--s->n_masks]);
+    for (uint32_t k = 0; k < s->part->kernel->n_args; k++)
+        if (s->part->maps[k].range)
+            TRY(add_range(s, &s->part->maps[k]));
+    return NULL;
 }
 
 /* ---- Results --------------------------------------------------------------------------------- */
@@ -189,6 +192,12 @@ static tssa_status *add_mask(struct mapped_setup *s, uint32_t k)
     s->steps[k][0] = 1;
     s->data[k] = made->data;
     return NULL;
+}
+
+static void release_masks(struct mapped_setup *s)
+{
+    while (s->n_masks)
+        buffer_release(s->masks[--s->n_masks]);
 }
 
 /* The first part makes them, for all. */
@@ -329,6 +338,7 @@ static tssa_status *find_walk(struct mapped_setup *s, bool made, struct walk *wa
     if (made)
         TRY(add_results(s, made));
     TRY(add_operands(s));
+    TRY(add_ranges(s));
     TRY(mapped_check_iterations(s));
     TRY(mapped_check_lookups(s, false));
     if (!made)
@@ -338,7 +348,7 @@ static tssa_status *find_walk(struct mapped_setup *s, bool made, struct walk *wa
         return mapped_check_lookups(s, true);
     if (s->is_empty)
         return ERROR(TSSA_RUNTIME, "shapes do not fit each other");
-    TRY(add_positions(s));
+    add_positions(s);
     return find_axes(s, walk);
 }
 
@@ -437,7 +447,7 @@ static tssa_status *run_part(struct mapped_setup *s, const struct device_fused *
         covered = find_covered(s, fused, count);
     if (cpu_keeps(s->part))
         return cpu_run_keeping(s->args, s->part, &walk, count);
-    if (count && gir_checks(s->part->kernel))
+    if (count && s->part->kernel->checks)
         return mapped_run_checking(s, &walk, count);
     if (s->part->space.column < 0)
         run_around(s, &walk, count, &covered);
@@ -452,7 +462,6 @@ static void begin(struct mapped_setup *s, struct kernel_args *args)
     s->args = args;
     s->is_bent = false;
     memset(s->inputs, 0, sizeof s->inputs);
-    memset(s->positions, 0, sizeof s->positions);
     s->n_masks = 0;
     for (uint32_t i = 0; i < args->n_inputs && i < GIR_MAX_ARGS; i++)
         if (args->inputs[i] && args->inputs[i]->kind == TSSA_KIND_TENSOR)
@@ -466,7 +475,7 @@ tssa_status *cpu_run_mapped(struct kernel_args *args, const struct device_fused 
     for (uint32_t i = 0; i < fused->n_parts; i++) {
         setup.part = &fused->parts[i];
         tssa_status *status = run_part(&setup, fused, i > 0);
-        release_positions(&setup);
+        release_masks(&setup);
         TRY(status);
     }
     return NULL;
@@ -485,14 +494,23 @@ static bool asks_known(const struct rule *rule, const bool *known)
     return true;
 }
 
-/* Not what looks at numbers first, or needs positions. */
+/* Are start, limit and delta the same in each call? */
+static bool asks_known_range(const struct gir_range *range, const bool *known)
+{
+    bool all = true;
+    for (uint32_t i = 0; range && i < 3; i++)
+        all &= range->operands[i] < 0 || known[range->operands[i]];
+    return all;
+}
+
+/* Not what looks at numbers first. */
 static bool is_plain(const struct device_part *part, const bool *known)
 {
     if ((part->space.trips && !known[part->space.trips - 1]) || cpu_keeps(part))
         return false;
     for (uint32_t k = 0; k < part->kernel->n_args; k++)
-        if (gir_args(part->kernel)[k].is_looked_up || part->maps[k].index == GIR_POSITIONS ||
-            !asks_known(part->maps[k].rule, known))
+        if (gir_args(part->kernel)[k].is_looked_up || !asks_known(part->maps[k].rule, known) ||
+            !asks_known_range(part->maps[k].range, known))
             return false;
     return true;
 }

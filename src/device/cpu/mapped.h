@@ -18,7 +18,6 @@ struct mapped_setup {
     bool is_empty;                      /* an argument along an axis that it has not */
     bool writes_none;                   /* the same of a result: of an axis of one element, none */
     bool is_bent;                       /* as that of a region, of any argument */
-    struct buffer *positions[2];        /* 0, 1, ... as int32 and int64; NULL: nobody asks */
     struct buffer *masks[GIR_MAX_ARGS]; /* of rows that are copied */
     uint32_t n_masks;
 };

@@ -79,9 +79,9 @@ static tssa_status *check_lookup(const struct mapped_setup *s, uint32_t k)
 tssa_status *mapped_check_lookups(const struct mapped_setup *s, bool is_empty)
 {
     for (uint32_t k = 0; k < s->part->kernel->n_args; k++) {
-        const struct gir_arg *arg = &gir_args(s->part->kernel)[k];
         const struct gir_map *map = &s->part->maps[k];
-        if (arg->is_looked_up && (is_empty ? !(map->indices & GIR_COMPUTED) : !arg->is_checked))
+        if (gir_args(s->part->kernel)[k].is_looked_up &&
+            (is_empty ? !(map->indices & GIR_COMPUTED) : !s->part->kernel->checks))
             TRY(mapped_blame(check_lookup(s, k), map));
     }
     return NULL;

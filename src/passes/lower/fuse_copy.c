@@ -3,8 +3,9 @@
  * A copy of an access for each op that reads it, before parts are found: what two kernels read of
  * the same they read each for itself then, and neither waits for the other. Of what costs nothing
  * by itself: views, which move nothing, and regions of what comes from outside of all kernels, of
- * which a kernel reads the same elements as of a copy of them. Copies that come into no kernel are
- * merged again by common_subexpressions.
+ * which a kernel reads the same elements as of a copy of them; and of Ranges, whose elements are
+ * told by where they are. Copies that come into no kernel are merged again by
+ * common_subexpressions.
  */
 #include "ir/fuse.h"
 #include "ir/infer.h"
@@ -27,7 +28,8 @@ static bool may_join(const struct fuse_plan *plan, const struct ir_op *op)
 
 static bool is_read(const struct fuse_plan *plan, const struct ir_op *op)
 {
-    return ir_op_is(op, IR_OP_access) && !ir_fuse_keeps(op) && may_join(plan, op);
+    return (ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_Range)) && !ir_fuse_keeps(op) &&
+           may_join(plan, op);
 }
 
 /* Is all that the op reads made outside of kernels, by itself or by reads of such? Chains of reads

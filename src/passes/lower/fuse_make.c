@@ -192,11 +192,18 @@ static tssa_status *move_in(struct making *making, struct fuse_plan *plan, struc
     return NULL;
 }
 
-/* Do both read the same? */
+static bool are_equal_ranges(const struct ir_op *a, const struct ir_op *b)
+{
+    return ir_op_is(a, IR_OP_Range) && ir_op_is(b, IR_OP_Range) &&
+           ir_attr_int(a, "stash_type", TSSA_FLOAT) == ir_attr_int(b, "stash_type", TSSA_FLOAT);
+}
+
+/* Do both read the same, or go from there to there? */
 static bool is_same_read(const struct ir_op *a, const struct ir_op *b)
 {
-    bool same = ir_op_is(a, IR_OP_access) && ir_op_is(b, IR_OP_access) &&
-                a->n_operands == b->n_operands && rule_equal(rule_of(a), rule_of(b));
+    bool same = (ir_op_is(a, IR_OP_access) && ir_op_is(b, IR_OP_access) &&
+                 a->n_operands == b->n_operands && rule_equal(rule_of(a), rule_of(b))) ||
+                are_equal_ranges(a, b);
     for (uint32_t i = 0; same && i < a->n_operands; i++)
         same = ir_operand(a, i) == ir_operand(b, i);
     return same;
@@ -211,7 +218,7 @@ static struct ir_op *find_same_read(const struct fuse_plan *plan, const struct f
     return other == op ? NULL : other;
 }
 
-/* Copies of an access (fuse_copy.c) that came into the same kernel are one again. */
+/* Copies of an access or a Range (fuse_copy.c) that came into the same kernel are one again. */
 static void merge_reads(struct fuse_plan *plan, const struct fuse_part *part)
 {
     struct ir_op *previous = part->first, *op;

@@ -76,6 +76,16 @@ static bool writes_in_place(const struct fuse_plan *plan, const struct ir_op *op
            (!plan->fusion->borrows || !base->block || base->block->owner);
 }
 
+/* What the op takes in a kernel. A Range is a number of a row, or one that vectors begin with. */
+static struct cost_work work_of(const struct fuse_plan *plan, const struct ir_op *op)
+{
+    struct cost_work work =
+        fuse_updates(plan, op) ? cost_step(op, true, &plan->sizes) : cost_kernel(op, &plan->sizes);
+    if (ir_op_is(op, IR_OP_Range))
+        work.operations = 0;
+    return work;
+}
+
 static tssa_status *add_part(struct fuse_plan *plan, const struct ir_op *op)
 {
     const uint32_t number = (uint32_t)plan->parts.count;
@@ -91,8 +101,7 @@ static tssa_status *add_part(struct fuse_plan *plan, const struct ir_op *op)
                                .scan = fuse_scan(op),
                                .keeps = ir_fuse_keeps(op),
                                .pieces = ir_op_is(op, IR_OP_assign) || ir_op_is(op, IR_OP_Concat),
-                               .work = fuse_updates(plan, op) ? cost_step(op, true, &plan->sizes)
-                                                              : cost_kernel(op, &plan->sizes),
+                               .work = work_of(plan, op),
                                .apart = cost_step(op, writes_in_place(plan, op), &plan->sizes),
                                .uses = plan->uses[op->results[0].id]};
     fuse_find_column(op, open);

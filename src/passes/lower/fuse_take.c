@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What may be in one kernel, and with what; see fuse.h. */
 #include "ir/fuse.h"
+#include "ir/infer.h"
 #include "ir/row.h"
 #include "ir/rule.h"
 #include "ir/update.h"
@@ -237,7 +238,7 @@ static uint32_t class_of(const struct ir_op *op)
         return IR_FUSES_GATHERS;
     if (op->info->cls == IR_CLASS_ELEMENTWISE)
         return IR_FUSES_ELEMENTWISE;
-    if (ir_op_is(op, IR_OP_Trilu))
+    if (ir_op_is(op, IR_OP_Trilu) || ir_op_is(op, IR_OP_Range))
         return IR_FUSES_POSITIONS;
     if (ir_column_axis(op) >= 0)
         return IR_FUSES_COLUMNS;
@@ -291,6 +292,18 @@ static bool is_told(const struct ir_value *value)
            (value->type->rank == 0 &&
             (dtype_is_integer(value->type->dtype) || value->type->dtype == TSSA_BOOL) &&
             !is_of_data(value));
+}
+
+/* Is it told before anything is launched how long the Range is? */
+static bool is_told_range(const struct ir_op *op)
+{
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const struct ir_known *known = infer_known(op, i);
+        if (!ir_value_constant(ir_operand(op, i)) &&
+            (!known || known->count != 1 || !known->elements[0]))
+            return false;
+    }
+    return true;
 }
 
 static bool is_of_known_shape(const struct ir_value *value)
@@ -388,6 +401,8 @@ const char *fuse_refusal(const struct fuse_plan *plan, const struct ir_op *op)
         return "it is about strings";
     if (op->n_operands > plan->fusion->most_operands || op->n_operands > FUSE_OPERANDS)
         return "it has too many operands";
+    if (ir_op_is(op, IR_OP_Range) && !is_told_range(op))
+        return "data tells how long it is";
     if (is_told(result))
         return "it computes what is told before a launch: a shape, an index, a condition";
     for (uint32_t i = 0; rule && !ir_fuse_keeps(op) && i < rule->n_steps; i++)
