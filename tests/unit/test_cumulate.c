@@ -105,7 +105,7 @@ static void test_integers(void **state)
         struct team team;
         struct op_run t;
         for (int64_t i = 0; i < count; i++)
-            data[i] = (uint64_t)random_int(&random, INT64_MIN / 2, INT64_MAX / 2) << 1 | 1;
+            data[i] = random_bits(&random) | 1;
         op_begin(&t, line.product ? IR_OP_CumProd : IR_OP_CumSum, 0);
         op_int(&t, "exclusive", line.exclusive);
         op_int(&t, "reverse", line.reverse);
