@@ -312,7 +312,7 @@ void gir_extent_of_part(const struct ir_op *fuse, const struct gir_part *part,
                               : has_axis(&s, i) ? (double)sizes->size
                                                 : 1;
     if (part->space.column >= 0) {
-        double outer;
+        double outer = 1;
         find_walks(&s, s.shape.rank, part->space.column, &extent->length, &outer, &extent->calls);
         extent->calls *= outer;
         extent->rows = dim_at(&s, part->space.column);

@@ -245,7 +245,7 @@ static bool is_put(const struct rows *r, const bool *live, uint32_t step)
  */
 static unsigned group_of(size_t bytes)
 {
-    const size_t some = SOME_BYTES / bytes;
+    const size_t some = bytes ? SOME_BYTES / bytes : MOST_GROUP;
     if (bytes * LEAST_GROUP > MOST_BYTES)
         return 0;
     return some > MOST_GROUP ? MOST_GROUP : some < LEAST_GROUP ? LEAST_GROUP : (unsigned)some;
