@@ -74,24 +74,32 @@ tssa_status *mapper_begin_columns(struct mapper *m, const struct ir_op *reductio
     return NULL;
 }
 
+void mapper_mark_columns(struct mapper *m)
+{
+    const uint32_t axis = 1u << m->part->space.column;
+    uint32_t all = 0;
+    for (uint32_t i = 0; i < m->n_args; i++) {
+        m->args[i].per_column = !(m->part->maps[i].axes & axis);
+        all |= m->part->maps[i].axes;
+    }
+    if (all < 2 * axis) /* no argument has an axis behind it */
+        mapper_refuse(m, "there is one column");
+}
+
 void mapper_finish_columns(struct mapper *m)
 {
     const uint32_t axis = 1u << m->part->space.column;
-    uint32_t told = m->part->space.dims[m->part->space.column] >= 0 ? axis : 0, all = 0, n = 0;
-    for (uint32_t i = 0; i < m->n_args; i++) {
-        const struct gir_map *map = &m->part->maps[i];
-        m->args[i].per_column = !(map->axes & axis);
-        told |= m->args[i].is_result || !gir_tells_size(map) ? 0 : map->axes;
-        all |= map->axes;
-    }
+    uint32_t told = m->part->space.dims[m->part->space.column] >= 0 ? axis : 0, n = 0;
+    mapper_mark_columns(m);
+    for (uint32_t i = 0; i < m->n_args; i++)
+        told |=
+            m->args[i].is_result || !gir_tells_size(&m->part->maps[i]) ? 0 : m->part->maps[i].axes;
     for (uint32_t i = 0; i < m->maker.n; i++)
         n += m->maker.codes[i].op == GIR_REDUCE;
     if (n > GIR_MAX_REDUCTIONS)
         mapper_refuse(m, "it has more reductions than kernels may have");
     if (!(told & axis))
         mapper_refuse(m, "how many elements are reduced is not known");
-    if (all < 2 * axis) /* no argument has an axis behind it */
-        mapper_refuse(m, "there is one column");
 }
 
 /* Does the view see what each column comes to, in the column or in each row of it? A first axis

@@ -85,7 +85,9 @@ const struct ir_op *mapper_find_reduction(const struct mapper *m, bool *any);
 bool mapper_fits_columns(const struct mapper *m, const struct ir_op *reduction);
 /* The space of the part, and how results lie in it. */
 tssa_status *mapper_begin_columns(struct mapper *m, const struct ir_op *reduction);
-/* Which arguments move from row to row. */
+/* Which arguments move from row to row; there is more than one column. */
+void mapper_mark_columns(struct mapper *m);
+/* The same, and what is reduced is known. */
 void mapper_finish_columns(struct mapper *m);
 /* Where the root sees a result. */
 struct gir_view mapper_root_of(const struct mapper *m, const struct ir_value *value);

@@ -50,18 +50,12 @@ tssa_status *mapper_begin_scans(struct mapper *m, const struct ir_op *scan)
 
 void mapper_finish_scans(struct mapper *m)
 {
-    const uint32_t axis = 1u << m->part->space.column;
-    uint32_t all = 0, n = 0;
+    uint32_t n = 0;
     for (uint32_t i = 0; i < m->maker.n; i++)
         n += m->maker.codes[i].op == GIR_STATE;
     if (n == 0)
         mapper_refuse(m, "nobody wants its running sums");
-    for (uint32_t i = 0; i < m->n_args; i++) {
-        m->args[i].per_column = !(m->part->maps[i].axes & axis);
-        all |= m->part->maps[i].axes;
-    }
-    if (all < 2 * axis) /* no argument has an axis behind it */
-        mapper_refuse(m, "there is one column");
+    mapper_mark_columns(m);
 }
 
 uint32_t mapper_scan(struct mapper *m, const struct ir_op *op, const struct gir_view *view)

@@ -23,6 +23,28 @@ void fuse_text_param(struct fuse_text *t, char inner, char outer, int number, ts
     text_printf(&t->operands, "%s%%%c%d", comma, outer, number);
 }
 
+tssa_dtype fuse_text_dtype(struct random *random)
+{
+    static const tssa_dtype dtypes[] = {TSSA_FLOAT,  TSSA_FLOAT,   TSSA_FLOAT,  TSSA_FLOAT,
+                                        TSSA_DOUBLE, TSSA_FLOAT16, TSSA_DOUBLE, TSSA_BFLOAT16,
+                                        TSSA_INT8,   TSSA_INT32,   TSSA_INT64,  TSSA_UINT8,
+                                        TSSA_UINT16, TSSA_UINT32,  TSSA_UINT64, TSSA_INT16};
+    return dtypes[random_int(random, 0, sizeof dtypes / sizeof *dtypes - 1)];
+}
+
+void fuse_text_elementwise(struct fuse_text *t, struct random *random, tssa_dtype dtype, int made,
+                           int a, int b)
+{
+    static const char *const two[] = {"Add", "Sub", "Mul", "Max", "Min", "Div"},
+                             *const floats[] = {"Exp",  "Sigmoid", "Sqrt", "Relu",
+                                                "Tanh", "Abs",     "Erf"};
+    if (dtype_is_float(dtype) && random_chance(random, 40))
+        text_printf(&t->ops, "%%v%d = %s(%%v%d)\n", made, floats[random_int(random, 0, 6)], a);
+    else
+        text_printf(&t->ops, "%%v%d = %s(%%v%d, %%v%d)\n", made, two[random_int(random, 0, 5)], a,
+                    b);
+}
+
 void fuse_text_result(struct fuse_text *t, int number)
 {
     const char *comma = t->n_results++ ? ", " : "";

@@ -8,6 +8,7 @@
 #define TSSA_TESTS_FUSE_TEXT_H
 
 #include "base/text.h"
+#include "common/op_run.h"
 #include "tssa.h"
 
 struct fuse_text {
@@ -23,6 +24,13 @@ void fuse_text_param(struct fuse_text *t, char inner, char outer, int number, ts
                      const char *dims);
 
 void fuse_text_result(struct fuse_text *t, int number);
+
+/* An element type, floats more often than others. */
+tssa_dtype fuse_text_dtype(struct random *random);
+
+/* Value `made` of values a and b, or of a alone, which are of the type. */
+void fuse_text_elementwise(struct fuse_text *t, struct random *random, tssa_dtype dtype, int made,
+                           int a, int b);
 
 /* The whole text, the caller's to free(); `t` holds nothing then. */
 char *fuse_text_finish(struct fuse_text *t, const char *graph_name);

@@ -1,12 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/gir_build.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #include "common/no_error.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
 #include "ir/verifier.h"
+
+void gir_expect_wrong(const void *bytes, size_t size, const char *message)
+{
+    tssa_status *status = gir_check(bytes, size);
+    assert_non_null(status);
+    assert_string_equal(tssa_status_message(status), message);
+    tssa_status_free(status);
+}
 
 struct ir_graph *gir_parse_graph(const char *text)
 {

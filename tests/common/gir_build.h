@@ -19,6 +19,9 @@
     " = fuse(" operands ") { body(" block ") {\n" loop " {\n" inner " } }\nreturn(" returned       \
     ") } }\nreturn(" results ")\n}\n"
 
+/* What gir_check says of bytes that are no kernel. */
+void gir_expect_wrong(const void *bytes, size_t size, const char *message);
+
 /* Inferred and verified. */
 struct ir_graph *gir_parse_graph(const char *text);
 /* Checked; NULL: *why says so. Planes of the space go with the graph. */

@@ -33,12 +33,6 @@ struct writer {
     tssa_dtype dtype; /* of nearly all */
 };
 
-static const tssa_dtype dtypes[] = {TSSA_FLOAT,  TSSA_FLOAT,   TSSA_FLOAT,  TSSA_FLOAT,
-                                    TSSA_DOUBLE, TSSA_FLOAT16, TSSA_DOUBLE, TSSA_BFLOAT16,
-                                    TSSA_INT8,   TSSA_INT32,   TSSA_INT64,  TSSA_UINT8,
-                                    TSSA_UINT16, TSSA_UINT32,  TSSA_UINT64, TSSA_INT16};
-#define N_DTYPES ((int)(sizeof dtypes / sizeof *dtypes))
-
 static int add_value(struct writer *w, tssa_dtype dtype, enum lie lie)
 {
     w->values[w->n_values] = (struct column_value){dtype, lie};
@@ -224,7 +218,7 @@ static void write_all(struct writer *w)
     w->last = lasts[random_int(&w->random, 0, 9)];
     w->length = random_chance(&w->random, 20) ? (int)random_int(&w->random, 1, 80) : 0;
     w->keeps = random_chance(&w->random, 40);
-    w->dtype = dtypes[random_int(&w->random, 0, N_DTYPES - 1)];
+    w->dtype = fuse_text_dtype(&w->random);
     text_printf(&w->text.ops, "%%axes = Constant() {value = i64[1] [%d]}\n",
                 random_chance(&w->random, 50) ? w->axis : w->axis - w->rank);
     fuse_text_param(&w->text, 'k', 'n', 0, TSSA_INT64, "");

@@ -28,12 +28,6 @@ struct writer {
     int columns; /* of rows */
 };
 
-static const tssa_dtype dtypes[] = {TSSA_FLOAT,  TSSA_FLOAT,  TSSA_FLOAT,   TSSA_FLOAT,
-                                    TSSA_DOUBLE, TSSA_DOUBLE, TSSA_FLOAT16, TSSA_BFLOAT16,
-                                    TSSA_INT8,   TSSA_INT32,  TSSA_INT64,   TSSA_UINT8,
-                                    TSSA_UINT16, TSSA_UINT32, TSSA_UINT64,  TSSA_INT16};
-#define N_DTYPES ((int)(sizeof dtypes / sizeof *dtypes))
-
 static int add_value(struct writer *w, tssa_dtype dtype, bool full)
 {
     w->values[w->n_values] = (struct list_value){.dtype = dtype, .full = full};
@@ -70,17 +64,8 @@ static int find_value(struct writer *w, tssa_dtype dtype, bool full)
 
 static void add_elementwise(struct writer *w)
 {
-    static const char *const two[] = {"Add", "Sub", "Mul", "Max", "Min", "Div"},
-                             *const floats[] = {"Exp", "Sigmoid", "Sqrt", "Erf", "Tanh", "Abs"};
     const int a = find_value(w, w->dtype, true), b = find_value(w, w->dtype, false);
-    if (dtype_is_float(w->dtype) && random_chance(&w->random, 40)) {
-        const char *name = floats[random_int(&w->random, 0, 5)];
-        text_printf(&w->text.ops, "%%v%d = %s(%%v%d)\n", add_value(w, w->dtype, true), name, a);
-        return;
-    }
-    const char *name = two[random_int(&w->random, 0, 5)];
-    text_printf(&w->text.ops, "%%v%d = %s(%%v%d, %%v%d)\n", add_value(w, w->dtype, true), name, a,
-                b);
+    fuse_text_elementwise(&w->text, &w->random, w->dtype, add_value(w, w->dtype, true), a, b);
 }
 
 static void add_mask(struct writer *w)
@@ -224,7 +209,7 @@ static void write_all(struct writer *w)
         snprintf(w->dim, sizeof w->dim, "%d", (int)random_int(&w->random, 1, 70));
     else
         snprintf(w->dim, sizeof w->dim, "A");
-    w->dtype = dtypes[random_int(&w->random, 0, N_DTYPES - 1)];
+    w->dtype = fuse_text_dtype(&w->random);
     add_param(w, w->dtype, true);
     for (int64_t i = random_int(&w->random, 0, 2); i > 0; i--)
         add_param(w, w->dtype, random_chance(&w->random, 50));

@@ -33,12 +33,6 @@ struct writer {
     int cut;      /* the last of the rows' axes is so many times what planes have of it */
 };
 
-static const tssa_dtype dtypes[] = {TSSA_FLOAT,  TSSA_FLOAT,   TSSA_FLOAT,  TSSA_FLOAT,
-                                    TSSA_DOUBLE, TSSA_FLOAT16, TSSA_DOUBLE, TSSA_BFLOAT16,
-                                    TSSA_INT8,   TSSA_INT32,   TSSA_INT64,  TSSA_UINT8,
-                                    TSSA_UINT16, TSSA_UINT32,  TSSA_UINT64, TSSA_INT16};
-#define N_DTYPES ((int)(sizeof dtypes / sizeof *dtypes))
-
 static int add_value(struct writer *w, tssa_dtype dtype, enum lie lie)
 {
     w->values[w->n_values] = (struct row_value){dtype, lie};
@@ -214,7 +208,7 @@ static void write_all(struct writer *w)
         w->rank = (int)random_int(&w->random, 1, 3);
     if (!w->sizes[w->rank] && random_chance(&w->random, 40))
         w->sizes[w->rank] = lengths[random_int(&w->random, 0, 12)];
-    w->dtype = dtypes[random_int(&w->random, 0, N_DTYPES - 1)];
+    w->dtype = fuse_text_dtype(&w->random);
     w->folds_all = random_chance(&w->random, 40);
     add_param(w, FULL);
     add_param(w, ROW);

@@ -30,12 +30,6 @@ struct writer {
     tssa_dtype dtype; /* of nearly all */
 };
 
-static const tssa_dtype dtypes[] = {TSSA_FLOAT,  TSSA_FLOAT,   TSSA_FLOAT,  TSSA_FLOAT,
-                                    TSSA_DOUBLE, TSSA_FLOAT16, TSSA_DOUBLE, TSSA_BFLOAT16,
-                                    TSSA_INT8,   TSSA_INT32,   TSSA_INT64,  TSSA_UINT8,
-                                    TSSA_UINT16, TSSA_UINT32,  TSSA_UINT64, TSSA_INT16};
-#define N_DTYPES ((int)(sizeof dtypes / sizeof *dtypes))
-
 static int add_value(struct writer *w, tssa_dtype dtype, bool full)
 {
     w->values[w->n_values] = (struct scan_value){dtype, full};
@@ -97,17 +91,8 @@ static int find_value(struct writer *w, tssa_dtype dtype, bool full)
 
 static void add_elementwise(struct writer *w)
 {
-    static const char *const two[] = {"Add", "Sub", "Mul", "Max", "Min", "Div"},
-                             *const floats[] = {"Exp", "Sigmoid", "Sqrt", "Relu", "Tanh", "Abs"};
     const int a = find_value(w, w->dtype, true), b = find_value(w, w->dtype, false);
-    if (dtype_is_float(w->dtype) && random_chance(&w->random, 40)) {
-        const char *name = floats[random_int(&w->random, 0, 5)];
-        text_printf(&w->text.ops, "%%v%d = %s(%%v%d)\n", add_value(w, w->dtype, true), name, a);
-        return;
-    }
-    const char *name = two[random_int(&w->random, 0, 5)];
-    text_printf(&w->text.ops, "%%v%d = %s(%%v%d, %%v%d)\n", add_value(w, w->dtype, true), name, a,
-                b);
+    fuse_text_elementwise(&w->text, &w->random, w->dtype, add_value(w, w->dtype, true), a, b);
 }
 
 static void add_scan(struct writer *w)
@@ -128,7 +113,7 @@ static void write_all(struct writer *w)
     const bool told = w->rank == MAX_RANK || random_chance(&w->random, 50);
     w->last = told ? (int)random_int(&w->random, 2, 70) : 0;
     w->reverse = random_chance(&w->random, 40);
-    w->dtype = dtypes[random_int(&w->random, 0, N_DTYPES - 1)];
+    w->dtype = fuse_text_dtype(&w->random);
     text_printf(&w->text.ops, "%%axis = Constant() {value = i64[] %d}\n",
                 w->axis - (random_chance(&w->random, 50) ? w->rank : 0));
     add_param(w, w->dtype, true);

@@ -28,6 +28,19 @@ static void expect_line(const struct line *line, const struct tensor *x, const s
     }
 }
 
+/* The first of the lines along the axis, of a round. */
+static struct line line_of(int round, const int64_t *dims, int64_t axis)
+{
+    struct line line = {.step = 1,
+                        .n = dims[axis],
+                        .exclusive = round % 2,
+                        .reverse = round / 2 % 2,
+                        .product = round / 4 % 2};
+    for (int64_t i = axis + 1; i < 3; i++)
+        line.step *= dims[i];
+    return line;
+}
+
 static void test_floats(void **state)
 {
     static const tssa_dtype dtypes[] = {TSSA_FLOAT, TSSA_FLOAT16, TSSA_DOUBLE, TSSA_BFLOAT16};
@@ -36,14 +49,9 @@ static void test_floats(void **state)
     for (int round = 0; round < 600; round++) {
         int64_t dims[3] = {random_int(&random, 1, round % 9 ? 3 : 30), random_int(&random, 1, 40),
                            random_int(&random, 1, round % 4 ? 20 : 150)};
-        int64_t axis = random_int(&random, 0, 2), inner = 1, count = dims[0] * dims[1] * dims[2];
-        for (int64_t i = axis + 1; i < 3; i++)
-            inner *= dims[i];
-        struct line line = {.step = inner,
-                            .n = dims[axis],
-                            .exclusive = round % 2,
-                            .reverse = round / 2 % 2,
-                            .product = round / 4 % 2};
+        int64_t axis = random_int(&random, 0, 2);
+        const int64_t count = dims[0] * dims[1] * dims[2];
+        struct line line = line_of(round, dims, axis);
         tssa_dtype dtype = dtypes[random_int(&random, 0, 3)];
         struct team team;
         struct op_run t;
@@ -60,7 +68,7 @@ static void test_floats(void **state)
         op_threads(&t, &team, (int)random_int(&random, 1, 3));
         op_go(&t);
         for (int64_t i = 0; i < count / line.n; i++) {
-            line.first = i / inner * inner * line.n + i % inner;
+            line.first = i / line.step * line.step * line.n + i % line.step;
             expect_line(&line, x, &t.outputs[0].tensor);
         }
         op_close(&t);
@@ -94,14 +102,9 @@ static void test_integers(void **state)
     for (int round = 0; round < 400; round++) {
         const int64_t dims[3] = {random_int(&random, 1, 3), random_int(&random, 1, 20),
                                  random_int(&random, 1, round % 4 ? 10 : 80)};
-        int64_t axis = random_int(&random, 0, 2), inner = 1, count = dims[0] * dims[1] * dims[2];
-        for (int64_t i = axis + 1; i < 3; i++)
-            inner *= dims[i];
-        struct line line = {.step = inner,
-                            .n = dims[axis],
-                            .exclusive = round % 2,
-                            .reverse = round / 2 % 2,
-                            .product = round / 4 % 2};
+        int64_t axis = random_int(&random, 0, 2);
+        const int64_t count = dims[0] * dims[1] * dims[2];
+        struct line line = line_of(round, dims, axis);
         struct team team;
         struct op_run t;
         for (int64_t i = 0; i < count; i++)
@@ -114,7 +117,7 @@ static void test_integers(void **state)
         op_threads(&t, &team, (int)random_int(&random, 1, 3));
         op_go(&t);
         for (int64_t i = 0; i < count / line.n; i++) {
-            line.first = i / inner * inner * line.n + i % inner;
+            line.first = i / line.step * line.step * line.n + i % line.step;
             expect_integers(&line, &t.inputs[0].tensor, &t.outputs[0].tensor);
         }
         op_close(&t);

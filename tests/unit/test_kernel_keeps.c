@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "common/gir_build.h"
 #include "common/no_error.h"
 #include "gir/gir.h"
 #include "tssa.h"
@@ -44,14 +45,6 @@ static const struct small good = {
         {.op = GIR_KEEP, .type = TSSA_FLOAT, .operands = {0, 2}, .bits = 1},
         {.op = GIR_KEEP, .type = TSSA_FLOAT, .operands = {1, 2}, .bits = 1 | UINT64_C(1) << 32}}};
 
-static void expect_wrong(const struct small *kernel, const char *message)
-{
-    tssa_status *status = gir_check(kernel, sizeof *kernel);
-    assert_non_null(status);
-    assert_string_equal(tssa_status_message(status), message);
-    tssa_status_free(status);
-}
-
 static void wrong_bytes(void **state)
 {
     (void)state;
@@ -59,22 +52,22 @@ static void wrong_bytes(void **state)
     no_error(gir_check(&good, sizeof good));
     bad = good;
     bad.codes[5].operands[1] = 3;
-    expect_wrong(&bad, "kernel, step 5: fields are kept of different records");
+    gir_expect_wrong(&bad, sizeof bad, "kernel, step 5: fields are kept of different records");
     bad = good;
     bad.codes[5].operands[1] = 1;
-    expect_wrong(&bad, "kernel, step 5: what says what is kept is no truth value");
+    gir_expect_wrong(&bad, sizeof bad, "kernel, step 5: what says what is kept is no truth value");
     bad = good;
     bad.codes[5].bits = 1;
-    expect_wrong(&bad, "kernel, step 5: the argument is stored twice");
+    gir_expect_wrong(&bad, sizeof bad, "kernel, step 5: the argument is stored twice");
     bad = good;
     bad.codes[5] = bad.codes[3];
-    expect_wrong(&bad, "kernel: a result is not stored");
+    gir_expect_wrong(&bad, sizeof bad, "kernel: a result is not stored");
     bad = good;
     bad.args[1].is_kept = 0;
-    expect_wrong(&bad, "kernel, step 4: it does not suit the argument");
+    gir_expect_wrong(&bad, sizeof bad, "kernel, step 4: it does not suit the argument");
     bad = good;
     bad.args[1].moves = GIR_STRIDED;
-    expect_wrong(&bad, "kernel: argument 1 is none");
+    gir_expect_wrong(&bad, sizeof bad, "kernel: argument 1 is none");
 }
 
 /* ---- Sessions -------------------------------------------------------------------------------- */

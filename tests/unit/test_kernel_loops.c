@@ -201,14 +201,6 @@ static const struct small good = {
               {.op = GIR_STORE, .type = TSSA_FLOAT, .operands = {4}, .bits = 1},
               {.op = GIR_STORE, .type = TSSA_FLOAT, .operands = {1}, .bits = 2}}};
 
-static void expect_wrong(const struct small *kernel, const char *message)
-{
-    tssa_status *status = gir_check(kernel, sizeof *kernel);
-    assert_non_null(status);
-    assert_string_equal(tssa_status_message(status), message);
-    tssa_status_free(status);
-}
-
 static void wrong_bytes(void **state)
 {
     (void)state;
@@ -216,36 +208,37 @@ static void wrong_bytes(void **state)
     no_error(gir_check(&good, sizeof good));
     bad = good;
     bad.codes[1].operands[0] = 0, bad.codes[1].bits = 1;
-    expect_wrong(&bad, "kernel, step 1: it is no state");
+    gir_expect_wrong(&bad, sizeof bad, "kernel, step 1: it is no state");
     bad = good;
     bad.codes[0] = (struct gir_code){.op = GIR_LOAD, .type = TSSA_FLOAT};
-    expect_wrong(&bad, "kernel, step 1: it is no state"); /* it begins as one of each row */
+    gir_expect_wrong(&bad, sizeof bad,
+                     "kernel, step 1: it is no state"); /* it begins as one of each row */
     bad = good;
     bad.codes[3].operands[0] = 0;
-    expect_wrong(&bad, "kernel, step 3: it is of no state");
+    gir_expect_wrong(&bad, sizeof bad, "kernel, step 3: it is of no state");
     bad = good;
     bad.codes[4] = bad.codes[3];
-    expect_wrong(&bad, "kernel, step 4: it is no next value of a state");
+    gir_expect_wrong(&bad, sizeof bad, "kernel, step 4: it is no next value of a state");
     bad = good;
     bad.codes[3] = (struct gir_code){.op = GIR_LAST, .type = TSSA_FLOAT, .operands = {1}};
-    expect_wrong(&bad, "kernel: a state is the same in all iterations");
+    gir_expect_wrong(&bad, sizeof bad, "kernel: a state is the same in all iterations");
     bad = good;
     bad.codes[6].operands[0] = 4;
-    expect_wrong(&bad, "kernel, step 6: an iteration knows the last one");
+    gir_expect_wrong(&bad, sizeof bad, "kernel, step 6: an iteration knows the last one");
     bad = good;
     bad.codes[3] = (struct gir_code){
         .op = GIR_REDUCE, .scalar = SCALAR_ADD, .type = TSSA_FLOAT, .operands = {2}};
-    expect_wrong(&bad, "kernel, step 3: there are iterations, and reductions");
+    gir_expect_wrong(&bad, sizeof bad, "kernel, step 3: there are iterations, and reductions");
     bad = good;
     bad.codes[5].operands[0] = 1;
-    expect_wrong(&bad, "kernel, step 5: what is reduced has more than one of it");
+    gir_expect_wrong(&bad, sizeof bad, "kernel, step 5: what is reduced has more than one of it");
     bad = good;
     bad.codes[5].operands[0] = 3;
-    expect_wrong(&bad, "kernel, step 5: an operand is none");
+    gir_expect_wrong(&bad, sizeof bad, "kernel, step 5: an operand is none");
     bad = good;
     bad.kernel.columns = 0;
     bad.args[1].per_column = 0;
-    expect_wrong(&bad, "kernel, step 1: it is no state");
+    gir_expect_wrong(&bad, sizeof bad, "kernel, step 1: it is no state");
 }
 
 /* ---- Sessions -------------------------------------------------------------------------------- */

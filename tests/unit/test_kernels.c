@@ -95,6 +95,26 @@ static void results_lie_on_operands(void **state)
         2);
 }
 
+static void expect_error(tssa_status *status, const char *message)
+{
+    assert_non_null(status);
+    if (!strstr(tssa_status_message(status), message))
+        fail_msg("%s", tssa_status_message(status));
+    tssa_status_free(status);
+}
+
+/* The program, of which all is compiled. */
+static struct kernel_program open_compiled(const char *text, struct device_context *device)
+{
+    struct compile_report report = {0};
+    struct kernel_program compiled = {0};
+    struct ir_graph *graph = kernel_parse(text);
+    no_error(compile_fused(graph, device, -1, &report));
+    assert_int_equal(report.refused, 0);
+    kernel_program_open(&compiled, graph, device);
+    return compiled;
+}
+
 /* What is wrong with a number is said of who asked by it, not of the kernel alone. */
 static void errors_name_operators(void **state)
 {
@@ -113,23 +133,15 @@ static void errors_name_operators(void **state)
          .tensor = {.dtype = TSSA_FLOAT, .rank = 2, .dims = {4, 3}, .data = x}},
         {.kind = TSSA_KIND_TENSOR, .tensor = {.dtype = TSSA_INT64, .data = &number}}};
     const struct value *const given[] = {&values[0], &values[1]};
-    struct compile_report report = {0};
-    struct kernel_program compiled = {0};
-    struct ir_graph *graph = kernel_parse(text);
-    no_error(compile_fused(graph, test_device(), -1, &report));
-    assert_int_equal(report.refused, 0);
-    kernel_program_open(&compiled, graph, test_device());
-    tssa_status *status = run_execute(compiled.run, given, compiled.outputs);
-    assert_non_null(status);
-    assert_non_null(strstr(tssa_status_message(status),
-                           ": access (node \"pick\"): index -5 is outside a dim of 4"));
-    tssa_status_free(status);
+    struct kernel_program compiled = open_compiled(text, test_device());
+    expect_error(run_execute(compiled.run, given, compiled.outputs),
+                 ": access (node \"pick\"): index -5 is outside a dim of 4");
     number = -4;
     no_error(run_execute(compiled.run, given, compiled.outputs));
     kernel_program_close(&compiled);
 }
 
-#define LIST 40000 /* of which threads would have slices */
+#define LIST 40000 /* of which each of two threads has a slice */
 
 /* Runs `compiled` on lists of so many numbers and a table of so many rows; what is said of it. */
 static tssa_status *look_up(struct kernel_program *compiled, int64_t *numbers, int64_t count,
@@ -147,16 +159,8 @@ static tssa_status *look_up(struct kernel_program *compiled, int64_t *numbers, i
     return run_execute(compiled->run, given, compiled->outputs);
 }
 
-static void expect_error(tssa_status *status, const char *message)
-{
-    assert_non_null(status);
-    if (!strstr(tssa_status_message(status), message))
-        fail_msg("%s", tssa_status_message(status));
-    tssa_status_free(status);
-}
-
 /* Of numbers that the kernel computes, the first wrong one of the first operator. */
-static void computed_numbers_are_checked(void **state)
+static void check_computed_numbers(struct device_context *device)
 {
     static const char text[] =
         "graph @g opset(\"\": 21) ir_version(10) (%x: f32[R], %i: i64[N]) -> (%y) {\n"
@@ -167,15 +171,7 @@ static void computed_numbers_are_checked(void **state)
         "    %s = Sub(%b, %a) return(%s) } }\n"
         "  return(%y)\n}\n";
     static int64_t numbers[LIST];
-    (void)state;
-    if (!can_compile())
-        skip();
-    struct compile_report report = {0};
-    struct kernel_program compiled = {0};
-    struct ir_graph *graph = kernel_parse(text);
-    no_error(compile_fused(graph, test_device(), -1, &report));
-    assert_int_equal(report.refused, 0);
-    kernel_program_open(&compiled, graph, test_device());
+    struct kernel_program compiled = open_compiled(text, device);
     for (int i = 0; i < LIST; i++)
         numbers[i] = i % 100;
     no_error(look_up(&compiled, numbers, LIST, 100));
@@ -194,6 +190,20 @@ static void computed_numbers_are_checked(void **state)
     value_release(&compiled.outputs[0]);
     no_error(look_up(&compiled, numbers, 0, 0));
     kernel_program_close(&compiled);
+}
+
+static void computed_numbers_are_checked(void **state)
+{
+    struct device_context context;
+    struct team team;
+    (void)state;
+    if (!can_compile())
+        skip();
+    check_computed_numbers(test_device());
+    team_open(&team, 2);
+    device_context_open(&context, test_device()->device, &allocator_default, &team);
+    check_computed_numbers(&context);
+    device_context_close(&context);
 }
 
 /* Of so many at a level lower than the machine's own (ctest-isa), which are others: fewer, and
