@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels of columns (gir.h): what they have in common with each other, and not with other parts;
  * see maps.h. */
+#include "gir/iteration.h"
 #include "gir/mapper.h"
 #include "gir/rows.h"
 #include "ir/row.h"
-
-static bool are_same(const struct ir_type *a, const struct ir_type *b)
-{
-    bool same = a->kind == TYPE_TENSOR && b->kind == TYPE_TENSOR && a->rank == b->rank;
-    for (int i = 0; same && i < a->rank; i++)
-        same = a->dims[i] == b->dims[i];
-    return same;
-}
 
 static bool keeps_axis(const struct ir_op *op)
 {
@@ -28,7 +21,7 @@ const struct ir_op *mapper_find_reduction(const struct mapper *m, bool *any)
         *any = true;
         first = first ? first : op;
         if (ir_column_axis(op) < 0 || ir_column_axis(op) != ir_column_axis(first) ||
-            !are_same(ir_operand(op, 0)->type, ir_operand(first, 0)->type))
+            !gir_has_dims(ir_operand(op, 0), ir_operand(first, 0)->type))
             return NULL;
         if (!ir_column_folds(op))
             continue;
@@ -45,8 +38,8 @@ bool mapper_fits_columns(const struct mapper *m, const struct ir_op *reduction)
     const struct ir_type *type = reduction->results[0].type,
                          *space = ir_operand(reduction, 0)->type;
     for (uint32_t i = 0; i < m->fuse->n_results; i++)
-        if (m->fuse->results[i].wanted && !are_same(ir_operand(ret, i)->type, type) &&
-            !are_same(ir_operand(ret, i)->type, space))
+        if (m->fuse->results[i].wanted && !gir_has_dims(ir_operand(ret, i), type) &&
+            !gir_has_dims(ir_operand(ret, i), space))
             return false;
     return true;
 }
@@ -54,7 +47,7 @@ bool mapper_fits_columns(const struct mapper *m, const struct ir_op *reduction)
 struct gir_view mapper_root_of(const struct mapper *m, const struct ir_value *value)
 {
     const struct gir_view whole = {0};
-    return m->part->space.column < 0 || are_same(value->type, m->like) ? m->root : whole;
+    return m->part->space.column < 0 || gir_has_dims(value, m->like) ? m->root : whole;
 }
 
 tssa_status *mapper_begin_columns(struct mapper *m, const struct ir_op *reduction)
