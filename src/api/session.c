@@ -105,18 +105,19 @@ static tssa_status *fill_session(struct tssa_session *session, const struct tssa
     return NULL;
 }
 
-static void open_device(struct tssa_session *session, struct tssa_context *context,
-                        const struct device *device, double data_share)
+static tssa_status *open_device(struct tssa_session *session, struct tssa_context *context,
+                                const struct device *device, double data_share)
 {
     session->device = &context->device;
     if (device == context->device.device)
-        return;
+        return NULL;
     device_context_open(&session->own, device, &context->allocator, &context->team);
     if (!device->is_host)
         session->own.host = &context->device;
     if (data_share > 0)
         session->own.data_share = data_share;
     session->device = &session->own;
+    return device_context_connect(&session->own);
 }
 
 static void close_device(struct tssa_session *session)
@@ -142,8 +143,9 @@ tssa_status *session_create_on(struct tssa_model *model, const struct device *de
     const tssa_allocator *allocator = &model->context->allocator;
     struct tssa_session *session = allocator_calloc(allocator, 1, sizeof *session);
     TRY_ALLOC(session);
-    open_device(session, model->context, device, options->data_share);
-    tssa_status *status = fill_session(session, model, options);
+    tssa_status *status = open_device(session, model->context, device, options->data_share);
+    if (!status)
+        status = fill_session(session, model, options);
     if (status) {
         generation_free(session->now);
         close_device(session);

@@ -30,6 +30,12 @@ void device_context_open(struct device_context *context, const struct device *de
     pthread_mutex_init(&context->lock, NULL);
 }
 
+tssa_status *device_context_connect(struct device_context *context)
+{
+    const struct device *device = context->device;
+    return device->connect ? device->connect(context) : NULL;
+}
+
 void device_context_close(struct device_context *context)
 {
     context->device->close(context);

@@ -34,6 +34,7 @@ struct device_stream;
 struct device_event; /* the device's own */
 struct gir_rates;
 struct ir_fusion;
+struct launcher;
 
 enum device_copy {
     DEVICE_COPY_IN,    /* from the host's memory into the device's */
@@ -68,6 +69,10 @@ struct device {
      * computes nothing; 0: until it ends. */
     int64_t endless_trips;
     size_t alignment; /* of what `allocate` gives, and of where results are placed in it */
+    const struct launcher *launcher; /* device/grids/launcher.h; NULL: it launches no grids */
+    /* Once, before anything else is asked of a context but `close`: opens what the device is on
+     * this machine, or says what is missing (TSSA_UNSUPPORTED). NULL: it is always there. */
+    tssa_status *(*connect)(struct device_context *context);
 
     /* ---- Kernels ----------------------------------------------------------------------------- */
 
@@ -126,6 +131,7 @@ struct device_context {
     pthread_mutex_t lock;     /* held while the library is opened */
     _Atomic(void *) library;  /* the device's own; NULL until a kernel needs it */
     _Atomic(void *) compiled; /* the device's own, of `compile`; NULL at first */
+    void *connected;          /* the device's own, of `connect` */
 };
 
 /* A part of a fuse op with accesses, assigns or Concats: gir/maps.h. */
@@ -168,9 +174,11 @@ const struct device *device_find(const char *name);
 const struct device *device_at(size_t index);
 
 /* What is given outlives the context, which may not be moved. One that is not the host's is told
- * its host. */
+ * its host, and connected. */
 void device_context_open(struct device_context *context, const struct device *device,
                          const tssa_allocator *allocator, const struct team *team);
+/* struct device.connect, where there is one. */
+tssa_status *device_context_connect(struct device_context *context);
 /* When nothing made in it is left. */
 void device_context_close(struct device_context *context);
 

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a device has that launches grids (gir/grid.h): a compiler of the text that
+ * codegen/clike/clike.h makes of them, and launches. All else that such devices need for fuse ops
+ * is the same for all of them, and is in this folder.
+ */
+#ifndef TSSA_DEVICE_GRIDS_LAUNCHER_H
+#define TSSA_DEVICE_GRIDS_LAUNCHER_H
+
+#include "codegen/clike/clike.h"
+#include "device/device.h"
+
+/* A parameter of a launch; see clike_params. */
+struct launch_param {
+    bool is_memory;
+    struct device_place place; /* of the device's memory; where it is none, the number is given */
+    int64_t number;
+};
+
+#define LAUNCH_MAX_PARAMS 1024
+
+struct launch {
+    void *function;
+    /* Of 32 threads in x by so many in y; blocks are in x. */
+    uint32_t blocks, height;
+    uint32_t n_params;
+    const struct launch_param *params;
+};
+
+struct launcher {
+    enum clike_dialect dialect;
+    /* What `launch.height` is: of launches with parts that have rows, and of all others. */
+    uint32_t row_height, height;
+    /*
+     * Compiles a text, the prelude included, with functions k0, k1, ..., which live as long as the
+     * program, a handle. Called by one thread at a time. TSSA_UNSUPPORTED: there is no compiler.
+     */
+    tssa_status *(*build)(struct device_context *context, const char *text, uint32_t n,
+                          void **functions, void **program);
+    /* When nothing runs any more. */
+    void (*release)(struct device_context *context, void *program, uint32_t n, void **functions);
+    /* After what was asked of the stream; what it writes is there when that is waited for. */
+    tssa_status *(*launch)(struct device_stream *stream, const struct launch *launch);
+};
+
+#endif
