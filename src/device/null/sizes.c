@@ -3,9 +3,7 @@
 
 #include <math.h>
 
-#include "ir/clone.h"
-#include "ir/fuse.h"
-#include "ir/infer.h"
+#include "device/infer_dims.h"
 
 /* ---- By the plan ----------------------------------------------------------------------------- */
 
@@ -23,84 +21,6 @@ static bool by_plan(const struct kernel_args *args, const struct ir_type *type, 
     for (int i = 0; i < type->rank; i++)
         all &= has[i] = dim_eval(type->dims[i], told, (void *)args->env->sizes, &dims[i]);
     return all;
-}
-
-/* ---- By the operands ------------------------------------------------------------------------- */
-
-/* In a graph of the op alone: a number of the host is a constant, all else a parameter of its
- * shape. */
-static tssa_status *stand_in(struct ir_graph *graph, const struct kernel_args *args, uint32_t index,
-                             struct ir_value **value)
-{
-    const struct tensor *tensor = &args->inputs[index]->tensor;
-    if (args->on_host[index]) {
-        struct ir_op *constant = ir_constant_create(graph, tensor);
-        TRY_ALLOC(constant);
-        ir_op_append(graph->body, constant);
-        *value = &constant->results[0];
-        return ir_infer_op(constant);
-    }
-    *value = ir_block_add_param(graph->body);
-    TRY_ALLOC(*value);
-    (*value)->type = type_tensor_const(&graph->types, tensor->dtype, tensor->rank, tensor->dims);
-    TRY_ALLOC((*value)->type);
-    return NULL;
-}
-
-static tssa_status *infer_copy(const struct kernel_args *args, struct ir_cloner *cloner,
-                               struct ir_op **copy)
-{
-    struct ir_graph *graph = cloner->graph;
-    for (uint32_t i = 0; i < args->n_inputs; i++) {
-        struct ir_value *value;
-        if (!ir_operand(args->op, i))
-            continue;
-        TRY(stand_in(graph, args, i, &value));
-        if (!ir_cloner_map(cloner, ir_operand(args->op, i), value))
-            return status_out_of_memory();
-    }
-    *copy = ir_clone_op(cloner, args->op);
-    TRY_ALLOC(*copy);
-    ir_forget_declared(*copy);
-    ir_op_append(graph->body, *copy);
-    return ir_infer_op_lenient(*copy);
-}
-
-static bool unknown(void *context, const struct dim *symbol, int64_t *value)
-{
-    (void)context;
-    (void)symbol;
-    (void)value;
-    return false;
-}
-
-static void read_dims(const struct ir_type *type, int rank, bool *has, int64_t *dims)
-{
-    for (int i = 0; type->rank == rank && i < rank; i++)
-        if (!has[i])
-            has[i] = dim_eval(type->dims[i], unknown, NULL, &dims[i]);
-}
-
-static tssa_status *by_operands(const struct kernel_args *args, uint32_t index, int rank, bool *has,
-                                int64_t *dims)
-{
-    for (uint32_t i = 0; i < args->n_inputs; i++)
-        if (ir_operand(args->op, i) &&
-            (!args->inputs[i] || args->inputs[i]->kind != TSSA_KIND_TENSOR))
-            return NULL;
-    if (args->op->n_blocks && !ir_fuse_body(args->op))
-        return NULL;
-    struct ir_graph *graph = ir_graph_create(args->env->stream->context->allocator);
-    struct ir_cloner cloner;
-    struct ir_op *copy;
-    TRY_ALLOC(graph);
-    ir_cloner_init(&cloner, graph);
-    tssa_status *status = infer_copy(args, &cloner, &copy);
-    if (!status)
-        read_dims(copy->results[index].type, rank, has, dims);
-    ir_cloner_free(&cloner);
-    ir_graph_free(graph);
-    return status;
 }
 
 /* ---- By nothing ------------------------------------------------------------------------------ */
@@ -148,7 +68,7 @@ tssa_status *null_dims(const struct kernel_args *args, uint32_t index, int64_t *
     bool has[TSSA_MAX_RANK];
     if (by_plan(args, type, has, dims))
         return NULL;
-    TRY(by_operands(args, index, type->rank, has, dims));
+    TRY(device_infer_dims(args, index, has, dims));
     for (int i = 0; i < type->rank; i++)
         if ((!has[i] && !null_dim(args, type->dims[i], &dims[i])) || dims[i] < 0)
             return ERROR(TSSA_RUNTIME, "dim %d of result %u has no size", i, (unsigned)index);
