@@ -165,26 +165,27 @@ static tssa_status *add_op(void *dump, struct ir_op *op)
 }
 
 /* Called by the number of its first kernel. */
-static bool print_launch(const struct dump *d, const struct launch *launch, struct text *text)
+static bool print_launch(const struct dump *d, const struct launch *launch,
+                         enum clike_dialect dialect, struct text *text)
 {
     const struct gir_kernel *kernels[GIR_GRID_MAX_PARTS];
     char name[32];
     for (uint32_t i = 0; i < launch->n; i++)
         kernels[i] = d->kernels.data[launch->kernels[i]];
     snprintf(name, sizeof name, "launch_%zu", launch->kernels[0]);
-    return clike_print_launch(kernels, launch->n, CLIKE_CUDA, name, text);
+    return clike_print_launch(kernels, launch->n, dialect, name, text);
 }
 
-/* A file that a compiler of CUDA C takes. */
-static tssa_status *print_cuda(const struct dump *d, struct text *text)
+/* A file that a compiler of the dialect takes. */
+static tssa_status *print_c(const struct dump *d, enum clike_dialect dialect, struct text *text)
 {
     dtype_mask types = 0;
     for (size_t i = 0; i < d->kernels.count; i++)
         types |= clike_types(d->kernels.data[i]);
-    if (d->kernels.count && !clike_print_prelude(CLIKE_CUDA, types, text))
+    if (d->kernels.count && !clike_print_prelude(dialect, types, text))
         return status_out_of_memory();
     for (size_t i = 0; i < d->launches.count; i++)
-        if (!print_launch(d, &d->launches.data[i], text))
+        if (!print_launch(d, &d->launches.data[i], dialect, text))
             return status_out_of_memory();
     for (size_t i = 0; i < d->kernels.count && !d->grids; i++) {
         const char *why = clike_refuses(d->kernels.data[i]);
@@ -192,24 +193,31 @@ static tssa_status *print_cuda(const struct dump *d, struct text *text)
         snprintf(name, sizeof name, "kernel_%zu", i);
         if (why)
             text_printf(text, "/* %s: %s */\n", name, why);
-        else if (!clike_print(d->kernels.data[i], CLIKE_CUDA, name, text))
+        else if (!clike_print(d->kernels.data[i], dialect, name, text))
             return status_out_of_memory();
     }
     return NULL;
 }
 
+static tssa_status *dump_c(struct dump *d, enum clike_dialect dialect, const char *stage,
+                           const tssa_session_options *options)
+{
+    struct text text;
+    text_init(&text, d->allocator);
+    tssa_status *status = print_c(d, dialect, &text);
+    if (!status)
+        status = hand_over(stage, &text, options);
+    text_free(&text);
+    return status;
+}
+
 static tssa_status *dump_all(struct dump *d, const struct ir_graph *graph,
                              const tssa_session_options *options)
 {
-    struct text cuda;
     TRY(ir_block_walk(graph->body, add_op, d));
     TRY(hand_over("gir", &d->gir, options));
-    text_init(&cuda, d->allocator);
-    tssa_status *status = print_cuda(d, &cuda);
-    if (!status)
-        status = hand_over("cuda", &cuda, options);
-    text_free(&cuda);
-    return status;
+    TRY(dump_c(d, CLIKE_CUDA, "cuda", options));
+    return d->grids ? dump_c(d, CLIKE_OPENCL, "opencl", options) : NULL;
 }
 
 tssa_status *session_dump_kernels(const struct ir_graph *graph, const struct device *device,

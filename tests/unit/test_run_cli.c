@@ -61,7 +61,7 @@ static void inspects(void **state)
     assert_string_equal(nothing.out, "");
     assert_non_null(strstr(nothing.err, "the session fuses nothing"));
     process_result_free(&nothing);
-    expect_refused(RUN(start, "--dump-ir=llvm"), 2, "graph, session, gir or cuda");
+    expect_refused(RUN(start, "--dump-ir=llvm"), 2, "graph, session, gir, cuda or opencl");
     expect_refused(RUN(start, "--dump-ir=gir", "--dump-ir=llvm"), 2, "--dump-ir");
 }
 

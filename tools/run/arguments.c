@@ -12,14 +12,14 @@ static const struct option_word formats[] = {{"npy", OUTPUT_NPY}, {"pb", OUTPUT_
 
 static int read_stage(const struct tool_option *option, const char *argument, void *all)
 {
-    static const char *const stages[] = {DUMP_GRAPH, "session", "gir", "cuda"};
+    static const char *const stages[] = {DUMP_GRAPH, "session", "gir", "cuda", "opencl"};
     struct arguments *arguments = all;
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
         if (strcmp(argument ? argument : DUMP_GRAPH, stages[i]) == 0) {
             arguments->dump_stage = stages[i];
             return 0;
         }
-    return argument_refuse(option->name, argument, "graph, session, gir or cuda");
+    return argument_refuse(option->name, argument, "graph, session, gir, cuda or opencl");
 }
 
 static int read_remarks(const struct tool_option *option, const char *argument, void *all)
@@ -62,7 +62,8 @@ static const struct tool_option options[] = {
     {"inspect", 0, NULL, 0, "Print inputs, outputs, opset and operators", 4, SWITCH(inspect)},
     {"dump-ir", 0, "STAGE", OPTION_ARG_OPTIONAL,
      "Print the graph as IR text, optimized as -O says; session: the graph that runs are made "
-     "from, with kernels; gir: these kernels; cuda: the same in CUDA C",
+     "from, with kernels; gir: these kernels; cuda, opencl: the same in CUDA C, and grids in "
+     "OpenCL C",
      4, READ_ALL(read_stage)},
 
     HEADLINE(-1, "Other:"),

@@ -25,6 +25,7 @@ typedef unsigned long long uint64_t;
 
 /* What the functions of ir/scalar are made of. */
 #define SCALAR_FN static __device__ __forceinline__
+#define SCALAR_TABLE static __device__ const
 
 SCALAR_FN uint32_t f32_bits(float x)
 {
@@ -80,7 +81,12 @@ SCALAR_FN double f64_fma(double a, double b, double c)
     for (int64_t r = (int64_t)blockIdx.x * blockDim.y + threadIdx.y; r < (rows);                   \
          r += (int64_t)gridDim.x * blockDim.y)
 
+/* What a launch is given: memory, and where in it the part's begins. */
+#define GIVEN(kind, name) kind name
+#define PLACE_OF(name) name
+#define BEGIN_LAUNCH
 /* Parts of a launch: some of its blocks. */
+#define PART_PARAMS int64_t block, int64_t blocks
 #define PART static __device__ __forceinline__ void
 #define DO_PART(begin, end, part, ...)                                                             \
     if ((int64_t)blockIdx.x >= (begin) && (int64_t)blockIdx.x < (end))                             \

@@ -9,6 +9,9 @@
 static const char *const lines_of_cuda[] = {
 #include "codegen/clike/cuda.inc"
     NULL};
+static const char *const lines_of_opencl[] = {
+#include "codegen/clike/opencl.inc"
+    NULL};
 static const char *const lines_of_shim[] = {
 #include "codegen/clike/shim.inc"
     NULL};
@@ -93,7 +96,10 @@ static void print_type(const struct type *type, struct text *text)
 
 bool clike_print_prelude(enum clike_dialect dialect, dtype_mask wanted, struct text *text)
 {
-    print_lines(dialect == CLIKE_CUDA ? lines_of_cuda : lines_of_shim, text);
+    static const char *const *const lines[] = {[CLIKE_CUDA] = lines_of_cuda,
+                                               [CLIKE_OPENCL] = lines_of_opencl,
+                                               [CLIKE_SHIM] = lines_of_shim};
+    print_lines(lines[dialect], text);
     print_lines(lines_of_functions, text);
     for (size_t i = 0; i < COUNT(types); i++)
         if (dtype_in(wanted, types[i].dtype))

@@ -550,13 +550,30 @@ static void print_param_of_part(const struct printer *p, const struct clike_para
                     param->kind == CLIKE_NUMBER ? 'n' : 'a', param->arg, suffix[param->kind]);
 }
 
+static bool is_memory(const struct clike_param *param)
+{
+    return param->kind == CLIKE_MEMORY || param->kind == CLIKE_STATUS;
+}
+
 static void declare_param_of_part(const struct printer *p, const struct clike_param *param)
 {
-    if (param->kind == CLIKE_MEMORY)
-        text_puts(p->text, gir_args(p->kernel)[param->arg].is_result ? "RESULT " : "OPERAND ");
+    const bool is_result = param->kind == CLIKE_STATUS || gir_args(p->kernel)[param->arg].is_result;
+    if (is_memory(param))
+        text_puts(p->text, is_result ? "GIVEN(RESULT, " : "GIVEN(OPERAND, ");
     else
-        text_puts(p->text, param->kind == CLIKE_STATUS ? "RESULT " : "int64_t ");
+        text_puts(p->text, "int64_t ");
     print_param_of_part(p, param);
+    if (is_memory(param))
+        text_putc(p->text, ')');
+}
+
+static void give_param_to_part(const struct printer *p, const struct clike_param *param)
+{
+    if (is_memory(param))
+        text_puts(p->text, "PLACE_OF(");
+    print_param_of_part(p, param);
+    if (is_memory(param))
+        text_putc(p->text, ')');
 }
 
 /* Where NAME_run has it. */
@@ -580,7 +597,7 @@ static void print_part(struct printer *p, const char *name)
 {
     text_printf(p->text, "PART %s_%" PRIu32 "(\n    ", name, p->part);
     print_params(p, false, print_param);
-    text_puts(p->text, ",\n    int64_t block, int64_t blocks)\n");
+    text_puts(p->text, ",\n    PART_PARAMS)\n");
     print_function(p);
 }
 
@@ -592,7 +609,7 @@ static void print_call_of_part(struct printer *p, const char *name)
     else
         text_puts(p->text, "DO_PART(0, ");
     text_printf(p->text, "end%" PRIu32 ", %s_%" PRIu32, p->part, name, p->part);
-    print_params(p, true, print_param_of_part);
+    print_params(p, true, give_param_to_part);
     text_puts(p->text, ");\n");
 }
 
@@ -623,7 +640,7 @@ bool clike_print_launch(const struct gir_kernel *const *kernels, uint32_t n,
     }
     text_printf(text, "KERNEL %s(\n    ", name);
     print_params_of_parts(&p, kernels, n, false, declare_param_of_part, ", int64_t end%" PRIu32);
-    text_puts(text, ")\n{\n");
+    text_puts(text, ")\n{\n    BEGIN_LAUNCH\n");
     p.depth = 1;
     for (p.part = 0; p.part < n; p.part++) {
         p.kernel = kernels[p.part];

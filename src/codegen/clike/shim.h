@@ -46,7 +46,12 @@ static inline int shim_turn(int turn, int count)
 #define EACH_COLUMN(i, n) for (int64_t i = shim_thread; i < (n); i += SHIM_THREADS)
 #define EACH_WARP(r, rows) for (int64_t r = shim_thread; r < (rows); r += SHIM_THREADS)
 
+/* What a launch is given: memory, and where in it the part's begins. */
+#define GIVEN(kind, name) kind name
+#define PLACE_OF(name) name
+#define BEGIN_LAUNCH
 /* All threads are in all parts of a launch. */
+#define PART_PARAMS int64_t block, int64_t blocks
 #define PART static void
 #define DO_PART(begin, end, part, ...) part(__VA_ARGS__, begin, end)
 #define EACH_THREAD(i, n) EACH_COLUMN(i, n)

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #define SCALAR_FN static inline __attribute__((always_inline, unused))
+#define SCALAR_TABLE static const __attribute__((unused))
 
 SCALAR_FN uint32_t f32_bits(float x)
 {

@@ -38,31 +38,33 @@ SCALAR_FN uint64_t f64_high_product(uint64_t a, uint64_t b)
     return a1 * b1 + (middle >> 32) + (other >> 32);
 }
 
+/* The digits of 2/pi, behind 64 zeros. */
+SCALAR_TABLE uint64_t f64_two_over_pi[] = {0,
+                                           0xa2f9836e4e441529,
+                                           0xfc2757d1f534ddc0,
+                                           0xdb6295993c439041,
+                                           0xfe5163abdebbc561,
+                                           0xb7246e3a424dd2e0,
+                                           0x06492eea09d1921c,
+                                           0xfe1deb1cb129a73e,
+                                           0xe88235f52ebb4484,
+                                           0xe99c7026b45f7e41,
+                                           0x3991d639835339f4,
+                                           0x9c845f8bbdf9283b,
+                                           0x1ff897ffde05980f,
+                                           0xef2f118b5a0a6d1f,
+                                           0x6d367ecf27cb09b7,
+                                           0x4f463f669e5fea2d,
+                                           0x7527bac7ebe5f17b,
+                                           0x3d0739f78a5292ea,
+                                           0x6bfb5fb11f8d5d08,
+                                           0x56033046fc7b6bab};
+
 /* 64 digits of 2/pi, from number `at` on: digit i, from 0, is worth 2^(-1-i); zeros before that. */
 SCALAR_FN uint64_t f64_digits(int at)
 {
-    static const uint64_t words[] = {0,
-                                     0xa2f9836e4e441529,
-                                     0xfc2757d1f534ddc0,
-                                     0xdb6295993c439041,
-                                     0xfe5163abdebbc561,
-                                     0xb7246e3a424dd2e0,
-                                     0x06492eea09d1921c,
-                                     0xfe1deb1cb129a73e,
-                                     0xe88235f52ebb4484,
-                                     0xe99c7026b45f7e41,
-                                     0x3991d639835339f4,
-                                     0x9c845f8bbdf9283b,
-                                     0x1ff897ffde05980f,
-                                     0xef2f118b5a0a6d1f,
-                                     0x6d367ecf27cb09b7,
-                                     0x4f463f669e5fea2d,
-                                     0x7527bac7ebe5f17b,
-                                     0x3d0739f78a5292ea,
-                                     0x6bfb5fb11f8d5d08,
-                                     0x56033046fc7b6bab};
     int from = at + 64, bit = from & 63;
-    return words[from >> 6] << bit | words[(from >> 6) + 1] >> 1 >> (63 - bit);
+    return f64_two_over_pi[from >> 6] << bit | f64_two_over_pi[(from >> 6) + 1] >> 1 >> (63 - bit);
 }
 
 /*

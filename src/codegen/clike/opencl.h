@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The prelude of OpenCL C 1.2, of grids. */
+#pragma OPENCL FP_CONTRACT OFF
+#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+typedef char int8_t;
+typedef short int16_t;
+typedef int int32_t;
+typedef long int64_t;
+typedef uchar uint8_t;
+typedef ushort uint16_t;
+typedef uint uint32_t;
+typedef ulong uint64_t;
+#define INT8_MIN CHAR_MIN
+#define INT16_MIN SHRT_MIN
+#define INT32_MIN INT_MIN
+#define INT64_MIN LONG_MIN
+#define INT8_MAX CHAR_MAX
+#define INT16_MAX SHRT_MAX
+#define INT32_MAX INT_MAX
+#define INT64_MAX LONG_MAX
+#define UINT8_MAX UCHAR_MAX
+#define UINT16_MAX USHRT_MAX
+#define UINT32_MAX UINT_MAX
+#define UINT64_MAX ULONG_MAX
+
+/* What the functions of ir/scalar are made of. */
+#define SCALAR_FN static inline
+#define SCALAR_TABLE __constant
+#define half one_half /* a type here, and a name there */
+#define sqrtf(x) sqrt((float)(x))
+#define fabsf(x) fabs((float)(x))
+#define copysignf(x, y) copysign((float)(x), (float)(y))
+
+SCALAR_FN uint32_t f32_bits(float x)
+{
+    return as_uint(x);
+}
+
+SCALAR_FN float f32_of(uint32_t bits)
+{
+    return as_float(bits);
+}
+
+SCALAR_FN uint64_t f64_bits(double x)
+{
+    return as_ulong(x);
+}
+
+SCALAR_FN double f64_of(uint64_t bits)
+{
+    return as_double(bits);
+}
+
+SCALAR_FN float f32_fma(float a, float b, float c)
+{
+    return fma(a, b, c);
+}
+
+SCALAR_FN double f64_fma(double a, double b, double c)
+{
+    return fma(a, b, c);
+}
+
+/* Functions, and memory that they are given. */
+#define KERNEL __kernel void
+#define OPERAND __global const char *restrict
+#define RESULT __global char *restrict
+#define OPERAND_IN_PLACE __global const char *
+#define RESULT_IN_PLACE __global char *
+#define LOAD(type, memory, offset) (*(__global const type *)((memory) + (offset)))
+#define STORE(type, memory, offset, value) (*(__global type *)((memory) + (offset)) = (value))
+
+/* What a launch is given: memory, and where in it the part's begins. What lanes come to is in memory
+ * of the block's own. */
+#define GIVEN(kind, name) kind name, int64_t name##_at
+#define PLACE_OF(name) name + name##_at
+#define BEGIN_LAUNCH __local uint64_t memory_of_lanes[LANE_COUNT];
+
+/* Parts of a launch: some of its blocks. */
+#define PART_PARAMS int64_t block, int64_t blocks, __local uint64_t *memory_of_lanes
+#define PART static inline void
+#define DO_PART(begin, end, part, ...)                                                             \
+    if ((int64_t)get_group_id(0) >= (begin) && (int64_t)get_group_id(0) < (end))                   \
+    part(__VA_ARGS__, (int64_t)get_group_id(0) - (begin), (end) - (begin), memory_of_lanes)
+#define LANE ((int)get_local_id(0))
+#define WARPS ((int64_t)get_local_size(1))
+#define EACH_THREAD(i, n)                                                                          \
+    for (int64_t i = (block * WARPS + (int64_t)get_local_id(1)) * LANE_COUNT + LANE; i < (n);      \
+         i += blocks * WARPS * LANE_COUNT)
+#define EACH_WARP_OF_PART(r, rows) for (int64_t r = block; r < (rows); r += blocks)
+
+/* The lanes of a warp, which is the whole block: what each of them has, what each of them does, and
+ * what all come to. */
+#define LANES(type, name) type name
+#define OF_LANE(name) name
+#define EACH_LANE
+#define FIRST_LANE if (LANE == 0)
+#define UNROLL
+#define REDUCE_LANES(type, name, combine, lanes)                                                   \
+    __local type *all_of_##name = (__local type *)memory_of_lanes;                                 \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                                  \
+    all_of_##name[LANE] = lanes;                                                                   \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                                  \
+    for (int others = LANE_COUNT / 2; others > 0; others /= 2) {                                   \
+        if (LANE < others)                                                                         \
+            all_of_##name[LANE] = combine(all_of_##name[LANE], all_of_##name[LANE + others]);      \
+        barrier(CLK_LOCAL_MEM_FENCE);                                                              \
+    }                                                                                              \
+    const type name = all_of_##name[0]
