@@ -37,7 +37,8 @@ struct ir_fusion;
 struct launcher;
 
 enum device_copy {
-    DEVICE_COPY_IN,    /* from the host's memory into the device's */
+    DEVICE_COPY_IN,    /* from the host's memory into the device's: the bytes are nobody's when the
+                        * call returns, so that they may change */
     DEVICE_COPY_OUT,   /* the other way: the bytes are there when the call returns */
     DEVICE_COPY_WITHIN /* both places are the device's, and do not overlap */
 };

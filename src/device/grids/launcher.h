@@ -17,8 +17,6 @@ struct launch_param {
     int64_t number;
 };
 
-#define LAUNCH_MAX_PARAMS 1024
-
 struct launch {
     void *function;
     /* Of 32 threads in x by so many in y; blocks are in x. */
@@ -31,6 +29,7 @@ struct launcher {
     enum clike_dialect dialect;
     /* What `launch.height` is: of launches with parts that have rows, and of all others. */
     uint32_t row_height, height;
+    size_t most_bytes; /* of parameters: 8 for a number, and for memory what its dialect has */
     /*
      * Compiles a text, the prelude included, with functions k0, k1, ..., which live as long as the
      * program, a handle. Called by one thread at a time. TSSA_UNSUPPORTED: there is no compiler.

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device/grids/fused.h"
+
+#include "device/grids/grids.h"
+#include "device/grids/launcher.h"
+#include "device/grids/programs.h"
+#include "device/grids/sizes.h"
+#include "ir/fuse.h"
+#include "ir/update.h"
+
+/* More would have threads start that have next to nothing to do: each goes on with other elements.
+ */
+#define MOST_BLOCKS 4096
+
+struct state {
+    struct gir_grid *grid;
+    struct grids_code *code;
+    uint32_t height, note, n_params;
+    bool checks;
+    uint32_t *updates; /* per result 1 + the operand whose memory it takes; 0: none */
+};
+
+/* ---- What a launch is given ------------------------------------------------------------------ */
+
+static uint32_t count_params(const struct gir_grid *grid, bool *checks)
+{
+    struct clike_param params[CLIKE_MAX_PARAMS];
+    uint32_t n = grid->n; /* where parts end */
+    *checks = false;
+    for (uint32_t i = 0; i < grid->n; i++) {
+        const uint32_t of_part = clike_params(grid->parts[i].kernel, params);
+        for (uint32_t k = 0; k < of_part; k++)
+            *checks |= params[k].kind == CLIKE_STATUS;
+        n += of_part;
+    }
+    return n;
+}
+
+/* In bytes: memory is two numbers at most. */
+static size_t params_size(const struct gir_grid *grid)
+{
+    bool checks;
+    size_t size = 8 * (size_t)count_params(grid, &checks);
+    for (uint32_t i = 0; i < grid->n; i++)
+        size += 8 * ((size_t)grid->parts[i].kernel->n_args + 1);
+    return size;
+}
+
+const char *grids_fused_refuses(const struct launcher *launcher, const struct ir_op *fuse)
+{
+    struct gir_grid *grid;
+    const char *why = NULL;
+    tssa_status *status = gir_build_grid(fuse, fuse->parent->graph->allocator, &grid, &why);
+    if (grid && params_size(grid) > launcher->most_bytes)
+        why = "a launch has not so many parameters";
+    gir_grid_free(grid);
+    if (status)
+        why = "memory ran out";
+    tssa_status_free(status);
+    return why;
+}
+
+/* ---- The plan -------------------------------------------------------------------------------- */
+
+static void find_updates(const struct gir_grid *grid, uint32_t *updates)
+{
+    for (uint32_t i = 0; i < grid->n; i++)
+        for (uint32_t k = 0; k < grid->parts[i].kernel->n_args; k++)
+            if (grid->parts[i].wholes[k].updates)
+                updates[grid->parts[i].wholes[k].index] = grid->parts[i].wholes[k].updates;
+}
+
+/* Of the block's threads, in y: what has rows wants its own. */
+static uint32_t find_height(const struct launcher *launcher, const struct gir_grid *grid)
+{
+    for (uint32_t i = 0; i < grid->n; i++)
+        if (clike_form(grid->parts[i].kernel) == CLIKE_ROWS)
+            return launcher->row_height;
+    return launcher->height;
+}
+
+static tssa_status *fill_state(const struct ir_op *op, const struct kernel_setup *setup,
+                               struct state *state)
+{
+    struct device_context *context = setup->context;
+    state->updates = ARENA_ARRAY(setup->arena, uint32_t, op->n_results);
+    TRY_ALLOC(state->updates);
+    find_updates(state->grid, state->updates);
+    state->height = find_height(context->device->launcher, state->grid);
+    state->n_params = count_params(state->grid, &state->checks);
+    if (state->checks)
+        TRY(grids_add_note(context, op->name, &state->note));
+    return grids_code_find(context, state->grid, &state->code);
+}
+
+static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                            const void **kept)
+{
+    const char *why = NULL;
+    struct state *state = ARENA_NEW(setup->arena, struct state);
+    TRY_ALLOC(state);
+    TRY(gir_build_grid(op, setup->context->allocator, &state->grid, &why));
+    if (!state->grid)
+        return ERROR(TSSA_RUNTIME, "there is no grid of a fuse op: %s", why);
+    tssa_status *status = fill_state(op, setup, state);
+    if (status)
+        gir_grid_free(state->grid);
+    else
+        *kept = state;
+    return status;
+}
+
+static void release(const void *state)
+{
+    gir_grid_free(((const struct state *)state)->grid);
+}
+
+static uint32_t updated(const struct ir_op *fuse, uint32_t result)
+{
+    uint32_t operand;
+    return ir_fuse_updates(fuse, result, &operand) ? operand : UINT32_MAX;
+}
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+static struct device_place place_of(const struct tensor *tensor)
+{
+    return (struct device_place){tensor->data, tensor->offset};
+}
+
+/* What could not be taken is copied into the result first. */
+static tssa_status *make_result(struct kernel_args *args, uint32_t index, uint32_t updates)
+{
+    const struct device *device = args->env->stream->context->device;
+    const struct ir_type *type = args->op->results[index].type;
+    int64_t dims[TSSA_MAX_RANK];
+    struct tensor *tensor;
+    if (!args->outputs[index] || (updates && kernel_take(args, index, updates - 1, &tensor)))
+        return NULL;
+    TRY(grids_result_dims(args, index, dims));
+    TRY(kernel_output(args, index, type->dtype, type->rank, dims, &tensor));
+    if (!updates)
+        return NULL;
+    const struct tensor *from = &args->inputs[updates - 1]->tensor;
+    const enum device_copy kind = args->on_host[updates - 1] ? DEVICE_COPY_IN : DEVICE_COPY_WITHIN;
+    return device->copy(args->env->stream, kind, place_of(tensor), place_of(from),
+                        tensor_bytes(from));
+}
+
+/* What the host has becomes memory of the device, as long as the step; per operand, NULL: it was
+ * there. */
+static tssa_status *upload(struct kernel_args *args, uint32_t index, struct buffer **buffers)
+{
+    const struct device *device = args->env->stream->context->device;
+    const struct tensor *tensor = &args->inputs[index]->tensor;
+    const size_t size = tensor_bytes(tensor);
+    if (buffers[index])
+        return NULL;
+    TRY(kernel_scratch(args, size ? size : 1, &buffers[index]));
+    const struct device_place to = {buffers[index]->data, buffers[index]->offset};
+    return device->copy(args->env->stream, DEVICE_COPY_IN, to, place_of(tensor), size);
+}
+
+/* ---- A launch -------------------------------------------------------------------------------- */
+
+struct call {
+    struct kernel_args *args;
+    const struct state *state;
+    struct buffer **buffers;
+    struct launch_param *params;
+    uint32_t n_params;
+    int64_t numbers[GIR_MAX_NUMBERS];
+};
+
+static void add_number(struct call *call, int64_t number)
+{
+    call->params[call->n_params++] = (struct launch_param){.number = number};
+}
+
+static tssa_status *add_memory(struct call *call, const struct gir_whole *whole, bool is_result)
+{
+    struct launch_param *param = &call->params[call->n_params++];
+    const uint32_t i = whole->index;
+    param->is_memory = true;
+    if (is_result || !call->args->on_host[i]) {
+        param->place =
+            place_of(is_result ? &call->args->outputs[i]->tensor : &call->args->inputs[i]->tensor);
+        return NULL;
+    }
+    TRY(upload(call->args, i, call->buffers));
+    param->place = (struct device_place){call->buffers[i]->data, call->buffers[i]->offset};
+    return NULL;
+}
+
+static void add_note(struct call *call)
+{
+    struct grids_stream *stream = (struct grids_stream *)call->args->env->stream;
+    call->params[call->n_params++] =
+        (struct launch_param){.is_memory = true, .place = {stream->notes, call->state->note}};
+    stream->launched = true;
+}
+
+static int64_t count_of(const struct call *call, const struct gir_whole *whole, bool is_result)
+{
+    const struct value *value =
+        is_result ? call->args->outputs[whole->index] : call->args->inputs[whole->index];
+    return (int64_t)tensor_count(&value->tensor);
+}
+
+static tssa_status *add_params(struct call *call, const struct gir_grid_part *part, int64_t rows,
+                               int64_t n)
+{
+    struct clike_param params[CLIKE_MAX_PARAMS];
+    const uint32_t n_params = clike_params(part->kernel, params);
+    for (uint32_t k = 0; k < n_params; k++) {
+        const struct gir_whole *whole = &part->wholes[params[k].arg];
+        const bool is_result = gir_args(part->kernel)[params[k].arg].is_result;
+        switch (params[k].kind) {
+        case CLIKE_MEMORY:
+            TRY(add_memory(call, whole, is_result));
+            break;
+        case CLIKE_STATUS:
+            add_note(call);
+            break;
+        case CLIKE_COUNT:
+            add_number(call, count_of(call, whole, is_result));
+            break;
+        case CLIKE_NUMBER:
+            add_number(call, call->numbers[params[k].arg]);
+            break;
+        default:
+            add_number(call, params[k].kind == CLIKE_N_ROWS ? rows : n);
+        }
+    }
+    return NULL;
+}
+
+/* Threads have an element, a column or, 32 of them, a row each, as far as blocks go. */
+static int64_t count_blocks(const struct state *state, const struct gir_grid_part *part,
+                            int64_t rows, int64_t n)
+{
+    const bool has_rows = clike_form(part->kernel) == CLIKE_ROWS;
+    const int64_t each = has_rows ? state->height : 32 * (int64_t)state->height,
+                  items = has_rows ? rows : n, blocks = items / each + (items % each != 0);
+    return blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS;
+}
+
+static tssa_status *tell_numbers(struct call *call)
+{
+    const struct gir_grid *grid = call->state->grid;
+    for (uint32_t i = 0; i < grid->n_numbers; i++)
+        if (!grids_tell(call->args, grid->numbers[i], &call->numbers[i]))
+            return ERROR(TSSA_RUNTIME, "a size that a launch must be given is not told");
+    return NULL;
+}
+
+static tssa_status *launch(struct call *call)
+{
+    struct device_context *context = call->args->env->stream->context;
+    const struct gir_grid *grid = call->state->grid;
+    struct launch launch = {.height = call->state->height, .params = call->params};
+    int64_t ends[GIR_GRID_MAX_PARTS], blocks = 0;
+    TRY(tell_numbers(call));
+    for (uint32_t i = 0; i < grid->n; i++) {
+        int64_t rows, n;
+        TRY(grids_part_space(call->args, &grid->parts[i], &rows, &n));
+        TRY(add_params(call, &grid->parts[i], rows, n));
+        ends[i] = blocks += count_blocks(call->state, &grid->parts[i], rows, n);
+    }
+    for (uint32_t i = 0; i < grid->n; i++)
+        add_number(call, ends[i]);
+    if (blocks == 0)
+        return NULL;
+    launch.blocks = (uint32_t)blocks;
+    launch.n_params = call->n_params;
+    TRY(grids_code_function(context, call->state->code, &launch.function));
+    call->args->env->stream->counts.launches++;
+    return context->device->launcher->launch(call->args->env->stream, &launch);
+}
+
+static tssa_status *run(struct kernel_args *args)
+{
+    const struct state *state = args->state;
+    const tssa_allocator *allocator = args->env->stream->context->allocator;
+    for (uint32_t i = 0; i < args->n_outputs; i++)
+        TRY(make_result(args, i, state->updates[i]));
+    struct call *call = allocator_calloc(allocator, 1, sizeof *call);
+    const size_t params_bytes = state->n_params * sizeof *call->params;
+    void *memory =
+        allocator_calloc(allocator, 1, params_bytes + args->n_inputs * sizeof *call->buffers + 1);
+    tssa_status *status = call && memory ? NULL : status_out_of_memory();
+    if (!status) {
+        *call = (struct call){.args = args, .state = state, .params = memory};
+        call->buffers = (struct buffer **)((char *)memory + params_bytes);
+        status = launch(call);
+        for (uint32_t i = 0; i < args->n_inputs; i++)
+            buffer_release(call->buffers[i]);
+    }
+    allocator_free(allocator, memory);
+    allocator_free(allocator, call);
+    return status;
+}
+
+const struct kernel grids_fused = {
+    .prepare = prepare, .run = run, .release = release, .updates = updated};

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device/grids/grids.h"
+
+#include <string.h>
+
+#include "device/devices.h"
+#include "device/grids/fused.h"
+#include "device/grids/programs.h"
+#include "gir/grid.h"
+#include "ir/fuse.h"
+#include "ir/memory.h"
+
+/* ---- Kernels --------------------------------------------------------------------------------- */
+
+static bool suits(const struct ir_type *type)
+{
+    return type->kind == TYPE_TENSOR && type->rank >= 0 && type->dtype != TSSA_UNDEFINED &&
+           type->dtype != TSSA_STRING;
+}
+
+static bool suits_all(const struct ir_op *op)
+{
+    for (uint32_t i = 0; i < op->n_results; i++)
+        if (op->results[i].wanted && !suits(op->results[i].type))
+            return false;
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        if (ir_operand(op, i) && !suits(ir_operand(op, i)->type))
+            return false;
+    return true;
+}
+
+static bool is_grid(const struct ir_op *fuse)
+{
+    struct gir_grid *grid;
+    const char *why;
+    tssa_status *status = gir_build_grid(fuse, fuse->parent->graph->allocator, &grid, &why);
+    const bool built = !status && grid;
+    tssa_status_free(status);
+    gir_grid_free(grid);
+    return built;
+}
+
+const struct kernel *grids_find_kernel(const struct ir_op *op)
+{
+    if (op->opaque || !suits_all(op))
+        return NULL;
+    if (ir_fuse_body(op))
+        return is_grid(op) ? &grids_fused : NULL;
+    if (op->n_blocks || ir_result_memory(op, 0, 0) != IR_MEMORY_SHARED)
+        return NULL;
+    return cpu_device.find_kernel(op); /* it computes nothing but dims */
+}
+
+/* ---- What is fused --------------------------------------------------------------------------- */
+
+const char *grids_refuses(void *user, const struct ir_op *op)
+{
+    (void)user;
+    return gir_grid_refuses(op);
+}
+
+const char *grids_refuses_whole(void *user, const struct ir_op *fuse)
+{
+    return grids_fused_refuses(user, fuse);
+}
+
+bool grids_takes_alone(void *user, const struct ir_op *op)
+{
+    (void)user;
+    return ir_result_memory(op, 0, 0) != IR_MEMORY_SHARED;
+}
+
+/* ---- Streams --------------------------------------------------------------------------------- */
+
+static tssa_status *clear_notes(struct grids_stream *stream)
+{
+    const struct device_place notes = {stream->notes, 0};
+    return stream->stream.context->device->fill(&stream->stream, notes, 0, GRIDS_NOTES);
+}
+
+tssa_status *grids_stream_open(struct grids_stream *stream)
+{
+    stream->launched = false;
+    stream->notes = stream->stream.context->device->allocate(&stream->stream, GRIDS_NOTES);
+    TRY_ALLOC(stream->notes);
+    return clear_notes(stream);
+}
+
+void grids_stream_close(struct grids_stream *stream)
+{
+    if (stream->notes)
+        stream->stream.context->device->release(&stream->stream, stream->notes, GRIDS_NOTES);
+}
+
+tssa_status *grids_stream_failed(struct grids_stream *stream, grids_read_fn read)
+{
+    unsigned char notes[GRIDS_NOTES];
+    const struct device_place place = {stream->notes, 0};
+    if (!stream->launched)
+        return NULL;
+    stream->launched = false;
+    TRY(read(&stream->stream, place, notes, sizeof notes));
+    const unsigned char *note = memchr(notes, 1, sizeof notes);
+    if (!note)
+        return NULL;
+    TRY(clear_notes(stream)); /* the next run may be right */
+    const char *name = grids_note_name(stream->stream.context, (uint32_t)(note - notes));
+    return ERROR(TSSA_RUNTIME, "node \"%s\", or one fused with it: an index is out of range", name);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What all devices do alike that launch grids (launcher.h): a fuse op is one launch, and so is a
+ * lone op of which a grid can be made; views are names of memory, told by the host's kernels. All
+ * else such a device lacks, unless it says otherwise.
+ *
+ * Launches are compiled when the first of them runs, all that a context has by then in a few texts.
+ * Equal launches are compiled once.
+ *
+ * What a grid finds wrong (an index out of range) it notes in memory of the stream, and who reads a
+ * result from the device's memory is told, of the first such op in the plan.
+ */
+#ifndef TSSA_DEVICE_GRIDS_GRIDS_H
+#define TSSA_DEVICE_GRIDS_GRIDS_H
+
+#include "device/device.h"
+#include "ir/cost.h"
+#include "ir/fuse.h"
+
+/* As struct device has it. */
+const struct kernel *grids_find_kernel(const struct ir_op *op);
+
+/* What such a device fuses; `user` is its launcher. */
+#define GRIDS_FUSION(its_launcher)                                                                 \
+    {                                                                                              \
+        .classes = IR_FUSES_GRIDS, .machine = &cost_gpu, .most_operands = 64,                      \
+        .moves_inside = true, .row_parts = true, .side_by_side = true, .updates = true,            \
+        .refuses = grids_refuses, .refuses_whole = grids_refuses_whole,                            \
+        .takes_alone = grids_takes_alone, .user = (void *)(its_launcher)                           \
+    }
+const char *grids_refuses(void *user, const struct ir_op *op);
+const char *grids_refuses_whole(void *user, const struct ir_op *fuse);
+bool grids_takes_alone(void *user, const struct ir_op *op);
+
+/* Of `close`, before the device's own: gives all programs back. */
+void grids_close(struct device_context *context);
+
+/* What streams of such a device begin with. */
+struct grids_stream {
+    struct device_stream stream;
+    void *notes;   /* GRIDS_NOTES bytes of the device's memory: what was found wrong */
+    bool launched; /* a kernel that checks, since they were read */
+};
+
+#define GRIDS_NOTES 1024
+
+/* When the device's own is open, and before it is closed. */
+tssa_status *grids_stream_open(struct grids_stream *stream);
+void grids_stream_close(struct grids_stream *stream);
+/* Reads `size` bytes, which are there when it returns. */
+typedef tssa_status *(*grids_read_fn)(struct device_stream *stream, struct device_place from,
+                                      void *to, size_t size);
+/* Behind what the device reads for others: whether the kernels before have found an error. */
+tssa_status *grids_stream_failed(struct grids_stream *stream, grids_read_fn read);
+
+#endif
