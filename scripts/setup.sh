@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Installs the Debian/Ubuntu packages the project needs and lacks.
 #
-# Usage: scripts/setup.sh [--test] [--dev] [--compilers] [--llvm]
+# Usage: scripts/setup.sh [--test] [--dev] [--compilers] [--llvm] [--opencl]
 #   (nothing)  what building and running needs
 #   --test     and what `make test` needs (Python, for the tests alone)
 #   --dev      and what lint, formatting and fuzzing need
 #   --compilers  and the other compilers of Debian 12 that CI tries
 #   --llvm     and what compiles kernels (--compile): 26 MB to download, 130 MB installed
+#   --opencl   and PoCL, which is a device of OpenCL without a card, for tests
 #
 # Says what it will install before it does; does nothing and says nothing when all is there.
 set -euo pipefail
@@ -27,6 +28,7 @@ for option in "$@"; do
     --dev) wanted+=("${dev[@]}") ;;
     --compilers) wanted+=("${compilers[@]}") ;;
     --llvm) wanted+=(libllvm19) ;;
+    --opencl) wanted+=(pocl-opencl-icd ocl-icd-libopencl1 opencl-c-headers) ;;
     *)
         echo "setup.sh: unknown option $option" >&2
         exit 2

@@ -3,7 +3,8 @@
  * tssa-conformance: runs the official ONNX test cases of release 1.22.0.
  *
  * A case passes when every output agrees by the official rule (tools/common/compare.h): with the
- * model as it is, optimized, and rewritten by all passes, written as ONNX and loaded again. It is
+ * model as it is, optimized, and rewritten by all passes, written as ONNX and loaded again; with
+ * --device, by all passes on that device. It is
  * skipped when its session is refused because of an operator that tssa does not have. Anything else
  * fails.
  */
@@ -21,7 +22,7 @@
 #include "tally.h"
 
 struct arguments {
-    const char *data, *expect, *update, *filter;
+    const char *data, *expect, *update, *filter, *device;
     bool operators, verbose;
     int jobs;
 };
@@ -30,6 +31,7 @@ static const struct argp_option options[] = {
     {"expect", 'e', "FILE", 0, "Fail only when a case listed in FILE does not pass", 0},
     {"update", 'u', "FILE", 0, "Write the names of the passing cases to FILE", 0},
     {"filter", 'f', "REGEX", 0, "Run only the cases whose name (node/test_abs) matches", 0},
+    {"device", 'd', "NAME", 0, "Run the cases on this device, after all passes", 0},
     {"operators", 'o', NULL, 0, "Print totals per operator", 0},
     {"verbose", 'v', NULL, 0, "Print every case", 0},
     {"jobs", 'j', "N", 0, "Cases at a time (default 2)", 0},
@@ -48,6 +50,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case 'f':
         arguments->filter = argument;
+        return 0;
+    case 'd':
+        arguments->device = argument;
         return 0;
     case 'o':
         arguments->operators = true;
@@ -106,6 +111,7 @@ static bool choose(struct case_list *list, const char *pattern)
 
 struct results {
     const struct case_list *list;
+    const char *device; /* NULL: the ways of the CPU */
     enum outcome *outcomes;
     char **whys;
     struct tally tally;
@@ -115,7 +121,7 @@ struct results {
 static int run_job(void *context, size_t index, struct text *report)
 {
     const struct results *results = context;
-    return run_case(&results->list->cases[index], report);
+    return run_case(&results->list->cases[index], results->device, report);
 }
 
 static void finish_job(void *context, size_t index, int result, const char *report, size_t size,
@@ -233,6 +239,7 @@ int main(int argc, char **argv)
         return 2;
     }
     struct results results = {.list = &list,
+                              .device = arguments.device,
                               .outcomes = xcalloc(list.count, sizeof(enum outcome)),
                               .whys = xcalloc(list.count, sizeof(char *)),
                               .verbose = arguments.verbose};

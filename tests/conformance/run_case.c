@@ -162,13 +162,40 @@ static tssa_status *run_in_way(const struct test_case *test, enum model_way way,
     return way && !*refused ? status_prefix(status, "%s", model_way_names[way]) : status;
 }
 
-enum outcome run_case(const struct test_case *test, struct text *report)
+/* All passes, with what is fused kept for the session. */
+static tssa_status *make_session(struct model_run *run, const char *device)
+{
+    const tssa_optimize_options optimize = {
+        .struct_size = sizeof optimize, .level = 2, .target = TSSA_TARGET_SESSION};
+    const tssa_session_options session = {.struct_size = sizeof session, .device = device};
+    TRY(tssa_model_optimize(run->model, &optimize));
+    return tssa_session_create(run->model, &session, &run->session);
+}
+
+static tssa_status *run_on(const struct test_case *test, const char *device, struct text *operators,
+                           bool *refused)
+{
+    struct model_run run = {0};
+    tssa_status *status = model_run_open(&run, test->model, 0);
+    if (!status)
+        status = list_operators(run.model, operators);
+    if (!status) {
+        status = make_session(&run, device);
+        *refused = status != NULL;
+    }
+    if (!status)
+        status = test->folder ? check_data_sets(&run, test) : check_real(&run, test);
+    model_run_close(&run);
+    return status;
+}
+
+enum outcome run_case(const struct test_case *test, const char *device, struct text *report)
 {
     struct text operators;
     text_init(&operators, &allocator_default);
     bool refused = false;
-    tssa_status *status = NULL;
-    for (int way = 0; way < MODEL_WAY_COUNT && !status; way++)
+    tssa_status *status = device ? run_on(test, device, &operators, &refused) : NULL;
+    for (int way = 0; way < MODEL_WAY_COUNT && !status && !device; way++)
         status = run_in_way(test, (enum model_way)way, &operators, &refused);
     enum outcome outcome = conclude(status, refused, report);
     text_append(report, operators.data, operators.size);

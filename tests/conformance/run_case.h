@@ -9,10 +9,11 @@
 enum outcome { OUTCOME_PASS, OUTCOME_FAIL, OUTCOME_SKIP, OUTCOME_COUNT };
 
 /*
- * The model must pass as it is and optimized. Into `report`: a line that says why it failed or was
+ * The model must pass as it is and optimized; or, where a device is named, by all passes on that.
+ * Into `report`: a line that says why it failed or was
  * skipped, then one line per operator of the model, "-Name" when tssa cannot run it and "+Name"
  * when it can.
  */
-enum outcome run_case(const struct test_case *test, struct text *report);
+enum outcome run_case(const struct test_case *test, const char *device, struct text *report);
 
 #endif

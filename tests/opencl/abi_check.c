@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Holds what the device declares of OpenCL's interface against its headers. Compiled, that is all. */
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+#include <assert.h>
+
+#include "device/opencl/opencl_api.h"
+
+#define SAME_VALUE(ours, theirs) static_assert((ours) == (theirs), #theirs)
+SAME_VALUE(OPENCL_READ_WRITE, CL_MEM_READ_WRITE);
+SAME_VALUE(OPENCL_TYPE_GPU, CL_DEVICE_TYPE_GPU);
+SAME_VALUE(OPENCL_TYPE_ALL, CL_DEVICE_TYPE_ALL);
+SAME_VALUE(OPENCL_BUILD_LOG, CL_PROGRAM_BUILD_LOG);
+
+/* Handles have the same struct behind them there; properties are intptr_t of some width there. */
+#define SAME_FUNCTION(name)                                                                        \
+    static_assert(__builtin_types_compatible_p(__typeof__(((struct opencl_api *)0)->name),         \
+                                               __typeof__(&(name))),                               \
+                  #name);
+#define CHECK(result, name, parameters) SAME_FUNCTION(name)
+OPENCL_FUNCTIONS(CHECK)
