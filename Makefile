@@ -36,6 +36,7 @@ nightly: build venv ## what takes too long for every change: 650,000 random prog
 	TSSA_FLOAT_STRIDE=1 $(BUILD)/tests/test_numerics_f64
 	TSSA_PROGRAMS=100000 $(BUILD)/tests/test_random_imperative
 	TSSA_PLUGIN_DIR=$(BUILD) TSSA_PROGRAMS=10000% $(BUILD)/tests/test_kernels
+	scripts/conformance.sh $(BUILD) --device opencl
 	build/venv/bin/python tests/differential.py $(BUILD)/libtssa.so --programs 50000 --progress
 
 bench: build ## run the benchmarks; with build/models and build/venv (make models) also against ONNX Runtime

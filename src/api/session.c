@@ -117,7 +117,11 @@ static tssa_status *open_device(struct tssa_session *session, struct tssa_contex
     if (data_share > 0)
         session->own.data_share = data_share;
     session->device = &session->own;
-    return device_context_connect(&session->own);
+    TRY(device_context_connect(&session->own));
+    if (session->own.gives_up)
+        context_log(context, TSSA_LOG_WARNING, "device %s: %s", device->name,
+                    session->own.gives_up);
+    return NULL;
 }
 
 static void close_device(struct tssa_session *session)

@@ -133,6 +133,7 @@ struct device_context {
     _Atomic(void *) library;  /* the device's own; NULL until a kernel needs it */
     _Atomic(void *) compiled; /* the device's own, of `compile`; NULL at first */
     void *connected;          /* the device's own, of `connect` */
+    const char *gives_up;     /* what `connect` says is not as on other devices; NULL: nothing */
 };
 
 /* A part of a fuse op with accesses, assigns or Concats: gir/maps.h. */

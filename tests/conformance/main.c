@@ -13,18 +13,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "cases.h"
 #include "common/workers.h"
 #include "common/xmalloc.h"
+#include "device/device.h"
 #include "run_case.h"
 #include "tally.h"
 
 struct arguments {
     const char *data, *expect, *update, *filter, *device;
     bool operators, verbose;
-    int jobs;
+    int jobs, every;
 };
 
 static const struct argp_option options[] = {
@@ -32,6 +35,7 @@ static const struct argp_option options[] = {
     {"update", 'u', "FILE", 0, "Write the names of the passing cases to FILE", 0},
     {"filter", 'f', "REGEX", 0, "Run only the cases whose name (node/test_abs) matches", 0},
     {"device", 'd', "NAME", 0, "Run the cases on this device, after all passes", 0},
+    {"every", 'n', "N", 0, "Run each Nth case of these, from the first one on", 0},
     {"operators", 'o', NULL, 0, "Print totals per operator", 0},
     {"verbose", 'v', NULL, 0, "Print every case", 0},
     {"jobs", 'j', "N", 0, "Cases at a time (default 2)", 0},
@@ -54,6 +58,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case 'd':
         arguments->device = argument;
         return 0;
+    case 'n':
+        arguments->every = atoi(argument);
+        return 0;
     case 'o':
         arguments->operators = true;
         return 0;
@@ -71,8 +78,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_END:
         if (!arguments->data)
             argp_error(state, "which folder? onnx/backend/test/data of the onnx package is wanted");
-        if (arguments->update && arguments->filter)
-            argp_error(state, "--update wants all cases, not only those that --filter chooses");
+        if (arguments->update && (arguments->filter || arguments->every > 1))
+            argp_error(state, "--update wants all cases, not only some");
+        if (arguments->every < 1)
+            argp_error(state, "--every wants a number from 1 on");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -81,30 +90,84 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 /* ---- Choosing -------------------------------------------------------------------------------- */
 
-/* Keeps the cases whose names match. */
-static bool choose(struct case_list *list, const char *pattern)
+/* Keeps a case where `keeps` says so. */
+static void keep(struct case_list *list, bool (*keeps)(const void *how, const char *name, size_t i),
+                 const void *how)
 {
-    regex_t regex;
     size_t kept = 0;
-    if (regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) != 0) {
-        fprintf(stderr, "--filter: '%s' is no regular expression\n", pattern);
-        return false;
-    }
     for (size_t i = 0; i < list->count; i++) {
         struct test_case test = list->cases[i];
-        bool match = regexec(&regex, test.name, 0, NULL, 0) == 0;
+        const bool kept_too = keeps(how, test.name, i);
         list->cases[i] = list->cases[kept];
         list->cases[kept] = test;
-        kept += match;
+        kept += kept_too;
     }
-    regfree(&regex);
     for (size_t i = kept; i < list->count; i++) {
         free(list->cases[i].name);
         free(list->cases[i].model);
         free(list->cases[i].folder);
     }
     list->count = kept;
+}
+
+static bool matches(const void *regex, const char *name, size_t i)
+{
+    (void)i;
+    return regexec(regex, name, 0, NULL, 0) == 0;
+}
+
+static bool is_nth(const void *every, const char *name, size_t i)
+{
+    (void)name;
+    return i % (size_t) * (const int *)every == 0;
+}
+
+static bool choose(struct case_list *list, const char *pattern, int every)
+{
+    regex_t regex;
+    if (pattern && regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) != 0) {
+        fprintf(stderr, "--filter: '%s' is no regular expression\n", pattern);
+        return false;
+    }
+    if (pattern) {
+        keep(list, matches, &regex);
+        regfree(&regex);
+    }
+    keep(list, is_nth, &every);
     return true;
+}
+
+static bool connects(const char *name)
+{
+    struct device_context context;
+    const struct device *device = device_find(name);
+    if (!device) {
+        fprintf(stderr, "there is no device \"%s\"\n", name);
+        return false;
+    }
+    device_context_open(&context, device, &allocator_default, NULL);
+    tssa_status *status = device_context_connect(&context);
+    if (status)
+        printf("%s\n", tssa_status_message(status));
+    const bool connected = !status;
+    tssa_status_free(status);
+    device_context_close(&context);
+    return connected;
+}
+
+/* A machine need not have every device. Asked in a process of its own: a device may have threads,
+ * which the cases' processes would lack. */
+static bool is_there(const char *name)
+{
+    int status = 1;
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        const bool connected = connects(name);
+        fflush(stdout);
+        _exit(!connected);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
 /* ---- Running --------------------------------------------------------------------------------- */
@@ -206,7 +269,8 @@ static int report(const struct results *results, const struct arguments *argumen
     if (arguments->update && !write_passing(results, arguments->update))
         status = 1;
     if (arguments->expect)
-        status |= check_expected(results, arguments->expect, arguments->filter != NULL) != 0;
+        status |= check_expected(results, arguments->expect,
+                                 arguments->filter || arguments->every > 1) != 0;
     else
         status |= counts[OUTCOME_FAIL] != 0;
     if (bad_children) {
@@ -220,7 +284,7 @@ static int report(const struct results *results, const struct arguments *argumen
 
 int main(int argc, char **argv)
 {
-    struct arguments arguments = {.jobs = 2};
+    struct arguments arguments = {.jobs = 2, .every = 1};
     const struct argp argp = {options,
                               parse,
                               "DIR",
@@ -232,9 +296,13 @@ int main(int argc, char **argv)
     struct case_list list;
     argp_err_exit_status = 2;
     argp_parse(&argp, argc, argv, 0, NULL, &arguments);
+    if (arguments.device && !is_there(arguments.device)) {
+        puts("0 passed, 0 failed, 1 skipped");
+        return device_find(arguments.device) ? 0 : 2;
+    }
     if (!cases_find(arguments.data, &list))
         return 2;
-    if (arguments.filter && !choose(&list, arguments.filter)) {
+    if (!choose(&list, arguments.filter, arguments.every)) {
         cases_free(&list);
         return 2;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holds what the device declares of OpenCL's interface against its headers. Compiled, that is all. */
+/* Holds what the device declares of OpenCL's interface against its headers. Compiled, that is all.
+ */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <assert.h>
@@ -11,6 +12,11 @@ SAME_VALUE(OPENCL_READ_WRITE, CL_MEM_READ_WRITE);
 SAME_VALUE(OPENCL_TYPE_GPU, CL_DEVICE_TYPE_GPU);
 SAME_VALUE(OPENCL_TYPE_ALL, CL_DEVICE_TYPE_ALL);
 SAME_VALUE(OPENCL_BUILD_LOG, CL_PROGRAM_BUILD_LOG);
+SAME_VALUE(OPENCL_NAME, CL_DEVICE_NAME);
+SAME_VALUE(OPENCL_FLOAT_CONFIG, CL_DEVICE_SINGLE_FP_CONFIG);
+SAME_VALUE(OPENCL_DOUBLE_CONFIG, CL_DEVICE_DOUBLE_FP_CONFIG);
+SAME_VALUE(OPENCL_DENORMALS, CL_FP_DENORM);
+SAME_VALUE(OPENCL_ROUNDS_DIVISION, CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT);
 
 /* Handles have the same struct behind them there; properties are intptr_t of some width there. */
 #define SAME_FUNCTION(name)                                                                        \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels (gir/gir.h) as text in languages like C: one printer, whose text is the same for all of
- * them but for names that a prelude defines (cuda.h, opencl.h, shim.h). Nothing of a processor is in it.
+ * them but for names that a prelude defines (cuda.h, opencl.h, shim.h). Nothing of a processor is
+ * in it.
  *
  *     clike_print_prelude(CLIKE_CUDA, clike_types(kernel), &text);
  *     clike_print(kernel, CLIKE_CUDA, "softmax", &text);
@@ -9,7 +10,8 @@
  * A file has one prelude, for the types of all of its kernels. Operations, functions and
  * conversions are the interpreter's own text (ir/scalar/), and reductions have the order of
  * ir/reduction.def, so the bits are the interpreter's. CUDA C is compiled with CLIKE_CUDA_OPTIONS;
- * OpenCL C, in which there are grids alone, with CLIKE_OPENCL_OPTIONS; the shim, which runs all threads of a kernel on the CPU one after the other, by a C compiler with
+ * OpenCL C, in which there are grids alone, with CLIKE_OPENCL_OPTIONS and _ROUNDING; the shim,
+ * which runs all threads of a kernel on the CPU one after the other, by a C compiler with
  * CLIKE_SHIM_OPTIONS.
  *
  * What a function's parameters are is told by clike_params, in the order of their steps in
@@ -36,7 +38,8 @@
 enum clike_dialect { CLIKE_CUDA, CLIKE_OPENCL, CLIKE_SHIM };
 
 #define CLIKE_CUDA_OPTIONS "-fmad=false", "-ftz=false", "-prec-div=true", "-prec-sqrt=true"
-#define CLIKE_OPENCL_OPTIONS "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt"
+#define CLIKE_OPENCL_OPTIONS "-cl-std=CL1.2"
+#define CLIKE_OPENCL_ROUNDING " -cl-fp32-correctly-rounded-divide-sqrt" /* where there is that */
 #define CLIKE_SHIM_OPTIONS "-ffp-contract=off -fno-math-errno -fno-strict-aliasing"
 
 enum clike_form { CLIKE_ELEMENTS, CLIKE_ROWS, CLIKE_COLUMNS };
@@ -85,10 +88,10 @@ bool clike_print(const struct gir_kernel *kernel, enum clike_dialect dialect, co
 /*
  * Kernels of a grid as one function, of their parameters, one kernel's after the other's, and then
  * for each of them the number of the block behind its last one: kernel 0 has blocks 0 to that. In
- * OpenCL C an offset in bytes, an int64, is behind each memory, and a block is 32 threads by 1 where
- * a part has rows. Of
- * CLIKE_SHIM there is also NAME_run, for which there are, for each kernel in turn, in args its
- * arguments and the status, in steps how many elements each argument has, its numbers, rows and n.
+ * OpenCL C an offset in bytes, an int64, is behind each memory, and a block is 32 threads by 1
+ * where a part has rows. Of CLIKE_SHIM there is also NAME_run, for which there are, for each kernel
+ * in turn, in args its arguments and the status, in steps how many elements each argument has, its
+ * numbers, rows and n.
  */
 bool clike_print_launch(const struct gir_kernel *const *kernels, uint32_t n,
                         enum clike_dialect dialect, const char *name, struct text *text);

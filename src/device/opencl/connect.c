@@ -29,11 +29,38 @@ static tssa_status *choose(struct opencl *cl)
                : ERROR(TSSA_UNSUPPORTED, "OpenCL has no device");
 }
 
-static tssa_status *fill(struct opencl *cl)
+static uint64_t config_of(const struct opencl *cl, uint32_t which)
+{
+    uint64_t config = 0;
+    if (cl->api.clGetDeviceInfo(cl->device, which, sizeof config, &config, NULL) != 0)
+        config = 0; /* it does not know the question: it has none of it */
+    return config;
+}
+
+/* Functions of float32 are made of double arithmetic (ir/scalar/): without it there is nothing. */
+static tssa_status *look_at_floats(struct opencl *cl, const char **gives_up)
+{
+    const uint64_t config = config_of(cl, OPENCL_FLOAT_CONFIG);
+    char name[128] = "";
+    cl->rounds_division = (config & OPENCL_ROUNDS_DIVISION) != 0;
+    if (!cl->rounds_division)
+        *gives_up =
+            "it does not round division and square roots as others do: last bits may differ";
+    else if (!(config & OPENCL_DENORMALS))
+        *gives_up = "it has no denormal numbers: what is below 1.2e-38 may be 0";
+    if (config_of(cl, OPENCL_DOUBLE_CONFIG))
+        return NULL;
+    cl->api.clGetDeviceInfo(cl->device, OPENCL_NAME, sizeof name - 1, name, NULL);
+    return ERROR(TSSA_UNSUPPORTED, "the OpenCL device \"%s\" has no double precision (cl_khr_fp64)",
+                 name);
+}
+
+static tssa_status *fill(struct opencl *cl, const char **gives_up)
 {
     opencl_result result = 0;
     TRY(opencl_api_open(&cl->api));
     TRY(choose(cl));
+    TRY(look_at_floats(cl, gives_up));
     cl->context = cl->api.clCreateContext(NULL, 1, &cl->device, NULL, NULL, &result);
     return opencl_status(result, "clCreateContext");
 }
@@ -43,7 +70,7 @@ tssa_status *opencl_connect(struct device_context *context)
     struct opencl *cl = allocator_calloc(context->allocator, 1, sizeof *cl);
     TRY_ALLOC(cl);
     context->connected = cl;
-    return fill(cl);
+    return fill(cl, &context->gives_up);
 }
 
 void opencl_disconnect(struct device_context *context)

@@ -56,7 +56,10 @@ static tssa_status *build(struct device_context *context, const char *text, uint
     opencl_result result = 0;
     opencl_program made = cl->api.clCreateProgramWithSource(cl->context, 1, &text, NULL, &result);
     TRY(opencl_status(result, "clCreateProgramWithSource"));
-    result = cl->api.clBuildProgram(made, 1, &cl->device, CLIKE_OPENCL_OPTIONS, NULL, NULL);
+    result = cl->api.clBuildProgram(made, 1, &cl->device,
+                                    cl->rounds_division ? CLIKE_OPENCL_OPTIONS CLIKE_OPENCL_ROUNDING
+                                                        : CLIKE_OPENCL_OPTIONS,
+                                    NULL, NULL);
     tssa_status *status = result ? refused(context, made) : find_kernels(cl, made, n, functions);
     if (status)
         release(context, made, n, functions);

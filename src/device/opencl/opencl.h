@@ -12,6 +12,7 @@ struct opencl {
     struct opencl_api api;
     opencl_device_id device;
     opencl_context context;
+    bool rounds_division; /* as IEEE 754 says, of float32, where it is asked to */
 };
 
 static inline struct opencl *opencl_of(const struct device_context *context)

@@ -22,7 +22,16 @@ typedef struct _cl_program *opencl_program;
 typedef struct _cl_kernel *opencl_kernel;
 typedef struct _cl_event *opencl_event;
 
-enum { OPENCL_READ_WRITE = 1 << 0, OPENCL_TYPE_GPU = 1 << 2, OPENCL_BUILD_LOG = 0x1183 };
+enum {
+    OPENCL_READ_WRITE = 1 << 0,
+    OPENCL_TYPE_GPU = 1 << 2,
+    OPENCL_BUILD_LOG = 0x1183,
+    OPENCL_NAME = 0x102B,
+    OPENCL_FLOAT_CONFIG = 0x101B, /* bits, as below */
+    OPENCL_DOUBLE_CONFIG = 0x1032,
+    OPENCL_DENORMALS = 1 << 0,
+    OPENCL_ROUNDS_DIVISION = 1 << 7
+};
 #define OPENCL_TYPE_ALL 0xffffffffu
 
 #define OPENCL_FUNCTIONS(X)                                                                        \
