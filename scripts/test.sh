@@ -9,6 +9,7 @@ part_ctest unit release
 part models-committed build/venv/bin/python models/build.py --verify-committed
 part models scripts/check_models.sh build/release models build/models
 part conformance scripts/conformance.sh build/release
+part emulated scripts/conformance.sh build/release --device emulated
 part opencl scripts/conformance.sh build/release --device opencl --every 12
 data=$(echo build/venv/lib/python3*/site-packages/onnx/backend/test/data)
 real=${REAL_MODELS:-../shared/real-models}

@@ -37,6 +37,13 @@ static inline enum ir_memory ir_result_memory(const struct ir_op *op, uint32_t r
                                      : IR_MEMORY_OVER;
 }
 
+/* Is all that the op computes another name of operand 0? Not a Dropout, which may have a mask, or
+ * drop something. */
+static inline bool ir_op_is_name(const struct ir_op *op)
+{
+    return ir_result_memory(op, 0, 0) == IR_MEMORY_SHARED && op->info->max_results == 1;
+}
+
 /* The value is another name of operand 0 of its op, and lies where that lies. */
 static inline bool ir_is_view(const struct ir_value *value)
 {

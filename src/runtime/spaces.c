@@ -408,7 +408,7 @@ bool spaces_is_argument(const struct plan *plan, const struct ir_op *op, uint32_
     if (!plan->spaces.of_value || !plan->spaces.on_device[op->id] || !value ||
         plan_space(plan, value) != SPACE_HOST)
         return false;
-    return ir_result_memory(op, 0, 0) == IR_MEMORY_SHARED ? index > 0 : is_small(value);
+    return ir_op_is_name(op) ? index > 0 : is_small(value);
 }
 
 /* The host reads what shapes are made of. */

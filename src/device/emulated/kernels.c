@@ -114,7 +114,7 @@ static tssa_status *keep_all(struct kernel_args *args, const struct value *value
     const struct emulated_program *program = &((const struct state *)args->state)->program;
     const enum ir_memory memory = ir_result_memory(args->op, 0, 0);
     const struct tensor *first = &values[program->outputs[0]].tensor;
-    if (memory == IR_MEMORY_SHARED) /* the host's kernel says what the view looks like */
+    if (ir_op_is_name(args->op)) /* the host's kernel says what the view looks like */
         return kernel_share(args, 0, 0, first->rank, first->dims);
     const uint32_t *fused = ((const struct state *)args->state)->updates;
     bool updates = false;

@@ -46,7 +46,7 @@ const struct kernel *grids_find_kernel(const struct ir_op *op)
         return NULL;
     if (ir_fuse_body(op))
         return is_grid(op) ? &grids_fused : NULL;
-    if (op->n_blocks || ir_result_memory(op, 0, 0) != IR_MEMORY_SHARED)
+    if (op->n_blocks || !ir_op_is_name(op))
         return NULL;
     return cpu_device.find_kernel(op); /* it computes nothing but dims */
 }
@@ -67,7 +67,7 @@ const char *grids_refuses_whole(void *user, const struct ir_op *fuse)
 bool grids_takes_alone(void *user, const struct ir_op *op)
 {
     (void)user;
-    return ir_result_memory(op, 0, 0) != IR_MEMORY_SHARED;
+    return !ir_op_is_name(op);
 }
 
 /* ---- Streams --------------------------------------------------------------------------------- */

@@ -142,7 +142,7 @@ static const struct kernel *find_kernel(const struct ir_op *op)
     if (fuses)
         return &fused;
     const enum ir_memory memory = ir_result_memory(op, 0, 0);
-    if (memory == IR_MEMORY_SHARED)
+    if (ir_op_is_name(op))
         return &view;
     if (memory == IR_MEMORY_UPDATED)
         return &update;
