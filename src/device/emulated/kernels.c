@@ -2,7 +2,7 @@
 /*
  * The emulated device: memory of its own, which handles and offsets reach and nobody's pointers,
  * and the host's kernels, so that what is computed on it, through copies, is the host's to the bit.
- * It takes and fuses what `null` does, and counts the same things (null/count.h), of the data that
+ * It takes and fuses what `null` does, and counts the same things (count.h), of the data that
  * it has.
  *
  * Of a loop that `null` has one launch for, a run does the iterations (emulated_can).
@@ -16,7 +16,7 @@
 #include "device/emulated/program.h"
 #include "device/library_op.h"
 #include "device/memory.h"
-#include "device/null/count.h"
+#include "device/count.h"
 #include "ir/fuse.h"
 #include "ir/memory.h"
 
@@ -24,7 +24,7 @@ struct state {
     struct emulated_program program;
     bool asks_library;
     struct library_op library;
-    const uint32_t *updates; /* of a fuse op (null/count.h) */
+    const uint32_t *updates; /* of a fuse op (count.h) */
 };
 
 static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,

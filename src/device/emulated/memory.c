@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "device/memory.h"
-#include "device/null/count.h"
+#include "device/count.h"
 
 struct emulated_memory {
     unsigned char *bytes;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/grids/fused.h"
 
+#include "device/count.h"
 #include "device/grids/grids.h"
 #include "device/grids/launcher.h"
 #include "device/grids/programs.h"
 #include "device/grids/sizes.h"
 #include "ir/fuse.h"
-#include "ir/update.h"
 
 /* More would have threads start that have next to nothing to do: each goes on with other elements.
  */
@@ -113,12 +113,6 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
 static void release(const void *state)
 {
     gir_grid_free(((const struct state *)state)->grid);
-}
-
-static uint32_t updated(const struct ir_op *fuse, uint32_t result)
-{
-    uint32_t operand;
-    return ir_fuse_updates(fuse, result, &operand) ? operand : UINT32_MAX;
 }
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
@@ -275,6 +269,7 @@ static tssa_status *launch(struct call *call)
     launch.n_params = call->n_params;
     TRY(grids_code_function(context, call->state->code, &launch.function));
     call->args->env->stream->counts.launches++;
+    count_bytes(call->args, call->state->updates, grids_tell);
     return context->device->launcher->launch(call->args->env->stream, &launch);
 }
 
@@ -302,4 +297,4 @@ static tssa_status *run(struct kernel_args *args)
 }
 
 const struct kernel grids_fused = {
-    .prepare = prepare, .run = run, .release = release, .updates = updated};
+    .prepare = prepare, .run = run, .release = release, .updates = count_updated};

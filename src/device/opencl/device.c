@@ -16,6 +16,7 @@ static const struct ir_fusion *lend(struct device_context *context)
 
 const struct device opencl_device = {
     .name = "opencl",
+    .counts = true,
     .grids = true,
     .alignment = 256,
     .launcher = &opencl_launcher,

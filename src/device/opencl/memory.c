@@ -3,6 +3,7 @@
  */
 #include "device/memory.h"
 
+#include "device/count.h"
 #include "device/opencl/opencl.h"
 
 #define MOST_PATTERN 128 /* bytes of one, by the standard */
@@ -57,6 +58,7 @@ static tssa_status *write_bytes(struct device_stream *stream, struct device_plac
 tssa_status *opencl_copy(struct device_stream *stream, enum device_copy kind,
                          struct device_place to, struct device_place from, size_t size)
 {
+    count_copy(stream, kind, size);
     if (size == 0)
         return NULL;
     switch (kind) {
@@ -75,6 +77,7 @@ tssa_status *opencl_copy(struct device_stream *stream, enum device_copy kind,
 tssa_status *opencl_fill(struct device_stream *stream, struct device_place to, unsigned char byte,
                          size_t size)
 {
+    count_fill(stream, size);
     if (size == 0)
         return NULL;
     return OPENCL(&opencl_of(stream->context)->api, clEnqueueFillBuffer, opencl_queue_of(stream),
@@ -85,6 +88,7 @@ tssa_status *opencl_read_scalar(struct device_stream *stream, struct device_plac
                                 tssa_dtype dtype, int64_t *value)
 {
     unsigned char bytes[8] = {0};
+    count_copy(stream, DEVICE_COPY_OUT, tssa_dtype_size(dtype));
     TRY(read_bytes(stream, from, bytes, tssa_dtype_size(dtype)));
     *value = dtype_load_int64(dtype, bytes);
     return grids_stream_failed((struct grids_stream *)stream, read_bytes);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a device would do, by number: what `null` counts of sizes, and `emulated` of what it has
- * computed.
+ * What devices do, by number: what `null` counts of sizes, and others of what they compute.
  *
  * Of a step, a view is nothing. What asks a library (device/library.def) is a call of it, all else
  * a launch, what is fused one for all of it. Bytes are those of operands in the device's memory,
@@ -9,8 +8,8 @@
  * that cannot be changed in place costs a launch more, which copies it; so it is of what a fused
  * kernel updates (ir/update.h).
  */
-#ifndef TSSA_DEVICE_NULL_COUNT_H
-#define TSSA_DEVICE_NULL_COUNT_H
+#ifndef TSSA_DEVICE_COUNT_H
+#define TSSA_DEVICE_COUNT_H
 
 #include "device/device.h"
 

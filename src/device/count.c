@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "device/null/count.h"
+#include "device/count.h"
 
 #include "ir/cost.h"
 #include "ir/fuse.h"
