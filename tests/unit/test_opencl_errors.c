@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What kernels of the device `opencl` find wrong, where there is one: an error of the run that
+ * names what was fused, and of that run alone, whatever else runs on other streams.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api/handles.h"
+#include "common/no_error.h"
+#include "common/onnx_model.h"
+
+#define ROWS 5
+#define N 100
+
+struct fixture {
+    tssa_context *context;
+    tssa_model *model;
+    tssa_session *session;
+};
+
+/* y = table[cast(where)] + table[cast(where)]: numbers that the host does not see. */
+static void make_model(struct onnx_model *model)
+{
+    model_init(model, 8, 18);
+    model_input(model, model->graph, "table", TSSA_FLOAT, "R,4");
+    model_input(model, model->graph, "where", TSSA_FLOAT, "N");
+    model_output(model, model->graph, "y", TSSA_FLOAT, "N,4");
+    Onnx__NodeProto *cast = model_node(model, model->graph, "Cast", "where", "i");
+    model_attr_int(model, cast, "to", TSSA_INT64);
+    Onnx__NodeProto *gather = model_node(model, model->graph, "Gather", "table,i", "g");
+    gather->name = model_string(model, "lookup");
+    model_node(model, model->graph, "Add", "g,g", "y");
+}
+
+static bool fixture_open(struct fixture *f)
+{
+    const tssa_optimize_options optimize = {
+        .struct_size = sizeof optimize, .level = 2, .target = TSSA_TARGET_SESSION};
+    const tssa_session_options options = {.struct_size = sizeof options, .device = "opencl"};
+    struct onnx_model model;
+    size_t size;
+    make_model(&model);
+    const void *bytes = model_pack(&model, &size);
+    no_error(tssa_context_create(NULL, &f->context));
+    no_error(tssa_model_load_memory(f->context, bytes, size, NULL, &f->model));
+    model_free(&model);
+    no_error(tssa_model_optimize(f->model, &optimize));
+    f->session = NULL;
+    tssa_status *status = tssa_session_create(f->model, &options, &f->session);
+    const bool is_there = tssa_status_code(status) != TSSA_UNSUPPORTED;
+    if (is_there)
+        no_error(status);
+    else
+        tssa_status_free(status);
+    return is_there;
+}
+
+static void fixture_close(struct fixture *f)
+{
+    tssa_session_free(f->session);
+    tssa_model_free(f->model);
+    tssa_context_free(f->context);
+}
+
+/* Row number `bad` of the table at place 70, all others are there. */
+static tssa_status *run(struct fixture *f, float bad, float *y)
+{
+    static const int64_t table_dims[] = {ROWS, 4}, where_dims[] = {N}, y_dims[] = {N, 4};
+    float table[ROWS * 4], where[N];
+    tssa_value *inputs[2], *outputs[1];
+    for (int i = 0; i < ROWS * 4; i++)
+        table[i] = (float)i;
+    for (int i = 0; i < N; i++)
+        where[i] = (float)(i % ROWS);
+    where[70] = bad;
+    no_error(
+        tssa_tensor_borrow(f->context, TSSA_FLOAT, 2, table_dims, table, sizeof table, &inputs[0]));
+    no_error(
+        tssa_tensor_borrow(f->context, TSSA_FLOAT, 1, where_dims, where, sizeof where, &inputs[1]));
+    no_error(
+        tssa_tensor_borrow(f->context, TSSA_FLOAT, 2, y_dims, y, N * 4 * sizeof *y, &outputs[0]));
+    tssa_status *status = tssa_session_run(f->session, 2, inputs, 1, outputs);
+    tssa_value_free(inputs[0]);
+    tssa_value_free(inputs[1]);
+    tssa_value_free(outputs[0]);
+    return status;
+}
+
+static void test_wrong_index(void **state)
+{
+    struct fixture f;
+    float y[N * 4];
+    (void)state;
+    if (!fixture_open(&f)) {
+        fixture_close(&f);
+        skip();
+    }
+    for (int round = 0; round < 3; round++) {
+        tssa_status *status = run(&f, ROWS, y);
+        assert_int_equal(tssa_status_code(status), TSSA_RUNTIME);
+        assert_non_null(
+            strstr(tssa_status_message(status), "or one fused with it: an index is out of range"));
+        tssa_status_free(status);
+        no_error(run(&f, -1, y));
+        for (int i = 0; i < N * 4; i++) {
+            const int row = i / 4 == 70 ? ROWS - 1 : i / 4 % ROWS;
+            assert_true(y[i] == 2 * (float)(row * 4 + i % 4));
+        }
+    }
+    fixture_close(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_wrong_index)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
