@@ -70,6 +70,19 @@ static tssa_status *remark_loops(struct generation *generation, const tssa_sessi
     return NULL;
 }
 
+/* Where a session is to be compiled before its first run. */
+static tssa_status *compile_waiting(struct tssa_session *session,
+                                    const tssa_session_options *options)
+{
+    const struct device *device = session->device->device;
+    const uint64_t start = clock_monotonic();
+    if (!device->compile_waiting || options->compile != TSSA_COMPILE_WAIT)
+        return NULL;
+    TRY(device->compile_waiting(session->device));
+    session->compile_ns += clock_monotonic() - start;
+    return NULL;
+}
+
 static tssa_status *fill_session(struct tssa_session *session, const struct tssa_model *model,
                                  const tssa_session_options *options)
 {
@@ -94,6 +107,8 @@ static tssa_status *fill_session(struct tssa_session *session, const struct tssa
         status = session_dump_graph(session->now->plan->graph, options);
     if (!status)
         status = remark_loops(session->now, options);
+    if (!status)
+        status = compile_waiting(session, options);
     if (status) {
         ir_graph_free(second);
         return status;

@@ -84,6 +84,9 @@ struct device {
     /* Finds code for kernels, which lives as long as the context; equal kernels have one. Any
      * thread. The function NULL: kernels are not compiled here. */
     tssa_status *(*compile)(struct device_context *context, struct device_compiling *compiling);
+    /* Compiles what kernels that were prepared wait for, and would wait for in their first run. Any
+     * thread. The function NULL: they wait for nothing. */
+    tssa_status *(*compile_waiting)(struct device_context *context);
     /* What a kernel takes here, for estimates (gir/estimate.h). Any thread. The function NULL:
      * nobody knows. */
     void (*rates)(struct device_context *context, struct gir_rates *rates);

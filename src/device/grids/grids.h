@@ -4,7 +4,8 @@
  * lone op of which a grid can be made; views are names of memory, told by the host's kernels. All
  * else such a device lacks, unless it says otherwise.
  *
- * Launches are compiled when the first of them runs, all that a context has by then in a few texts.
+ * Launches are compiled when the first of them runs, all that a context has by then in a few texts,
+ * or when a session is made that is to wait for that.
  * Equal launches are compiled once.
  *
  * What a grid finds wrong (an index out of range) it notes in memory of the stream, and who reads a
@@ -31,6 +32,9 @@ const struct kernel *grids_find_kernel(const struct ir_op *op);
 const char *grids_refuses(void *user, const struct ir_op *op);
 const char *grids_refuses_whole(void *user, const struct ir_op *fuse);
 bool grids_takes_alone(void *user, const struct ir_op *op);
+
+/* As struct device has it, in programs.c. */
+tssa_status *grids_compile_waiting(struct device_context *context);
 
 /* Of `close`, before the device's own: gives all programs back. */
 void grids_close(struct device_context *context);

@@ -247,6 +247,27 @@ tssa_status *grids_code_function(struct device_context *context, struct grids_co
     return status;
 }
 
+static struct grids_code *find_waiting(struct programs *all)
+{
+    struct grids_code *code = all->codes;
+    while (code && atomic_load(&code->function))
+        code = code->next;
+    return code;
+}
+
+tssa_status *grids_compile_waiting(struct device_context *context)
+{
+    struct programs *all = programs_of(context);
+    struct grids_code *code;
+    tssa_status *status = NULL;
+    TRY_ALLOC(all);
+    pthread_mutex_lock(&all->lock);
+    while (!status && (code = find_waiting(all)))
+        status = compile(context, all, code);
+    pthread_mutex_unlock(&all->lock);
+    return status;
+}
+
 /* ---- Notes ----------------------------------------------------------------------------------- */
 
 static bool add_note(struct programs *all, const char *name, uint32_t *note)

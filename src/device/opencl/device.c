@@ -23,6 +23,7 @@ const struct device opencl_device = {
     .connect = opencl_connect,
     .close = opencl_disconnect,
     .find_kernel = grids_find_kernel,
+    .compile_waiting = grids_compile_waiting,
     .fusion = lend,
     .stream_open = opencl_stream_open,
     .stream_close = opencl_stream_close,
