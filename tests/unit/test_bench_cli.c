@@ -204,7 +204,7 @@ static void counts_on_a_device(void **state)
     assert_true(number(work, "copies") > 0 && number(work, "copied_bytes") > 0);
     assert_true(number(work, "allocations") == 0 && number(work, "library_calls") == 0);
     json_decref(root);
-    expect_refused(RUN(start, "--device", "abacus"), 2, "cpu, null or emulated is wanted");
+    expect_refused(RUN(start, "--device", "abacus"), 2, "cpu, null, emulated");
     expect_good(RUN(ssd_folder, "--device", "null", "--share", "0.5", "-n", "10", "-q"),
                 " launches, ");
     expect_refused(RUN(start, "--device", "null", "--share", "0"), 2, "above 0 and up to 1");
