@@ -26,7 +26,8 @@ static tssa_status *gather_prepare(const struct ir_op *op, const struct kernel_s
 
 /* ---- Blocks: Gather and GatherND ------------------------------------------------------------- */
 
-/* Blocks of few bytes, one by one: no call for each. A row of smaller elements is not aligned. */
+/* Blocks of few bytes, as boxes are, one by one: no call for each. A row of smaller elements is not
+ * aligned. */
 #define GATHER_SMALL(size)                                                                         \
     static void gather_blocks_of_##size(                                                           \
         const char *restrict from, const int64_t *restrict offsets, int64_t n, char *restrict to)  \
@@ -36,6 +37,8 @@ static tssa_status *gather_prepare(const struct ir_op *op, const struct kernel_s
     }
 GATHER_SMALL(4)
 GATHER_SMALL(8)
+GATHER_SMALL(16)
+GATHER_SMALL(32)
 
 /* Rows, those that lie one behind the other at once. */
 static void gather_rows(const char *from, const int64_t *offsets, int64_t n, size_t block, char *to)
@@ -59,6 +62,10 @@ static void gather_some(void *context, int64_t begin, int64_t end)
             gather_blocks_of_4(from, offsets, done, to);
         else if (job->block == 8)
             gather_blocks_of_8(from, offsets, done, to);
+        else if (job->block == 16)
+            gather_blocks_of_16(from, offsets, done, to);
+        else if (job->block == 32)
+            gather_blocks_of_32(from, offsets, done, to);
         else
             gather_rows(from, offsets, done, job->block, to);
     }
