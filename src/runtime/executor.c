@@ -420,11 +420,14 @@ static tssa_status *fill_output(const struct value *result, struct tensor *out, 
 /* What was made for more than its result has come to, elements that a mask keeps say. The caller
  * would hold all of it, and the next run get new memory from the system. */
 #define MUCH_ROOM (1 << 20)
+/* The same where the copy is small: glibc gives so much back to the system. */
+#define SOME_ROOM (1 << 17)
 
 static bool is_roomy(const struct buffer *buffer, const struct tensor *tensor)
 {
-    const size_t bytes = tensor_bytes(tensor);
-    return buffer->size >= MUCH_ROOM && buffer->size - buffer->size / 4 > bytes;
+    const size_t bytes = tensor_bytes(tensor), size = buffer->size;
+    return (size >= MUCH_ROOM && size - size / 4 > bytes) ||
+           (size >= SOME_ROOM && size / 8 > bytes);
 }
 
 /* A pool buffer that nobody else holds leaves the run as it is where it can; everything else is
