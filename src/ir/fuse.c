@@ -42,9 +42,7 @@ static int64_t axis_of(const struct ir_op *op)
     return axis < 0 ? axis + ir_operand(op, 0)->type->rank : axis;
 }
 
-/* Are there as many rows along the axis as the mask, a list, has elements, and of each axis before
- * it one? */
-static bool has_rows_of(const struct ir_type *type, int64_t axis, const struct ir_value *mask)
+bool ir_fuse_keeps_rows(const struct ir_type *type, int64_t axis, const struct ir_value *mask)
 {
     if (type->kind != TYPE_TENSOR || axis < 0 || axis >= type->rank ||
         type->dims[axis] != mask->type->dims[0])
@@ -62,21 +60,23 @@ bool ir_fuse_keeps(const struct ir_op *op)
         return false;
     const struct ir_value *x = ir_operand(op, 0), *mask = ir_fuse_mask(op);
     return x && is_list(mask) && mask->type->dtype == TSSA_BOOL &&
-           has_rows_of(x->type, axis_of(op), mask);
+           ir_fuse_keeps_rows(x->type, axis_of(op), mask);
+}
+
+int64_t ir_fuse_columns(const struct ir_type *type, int64_t axis)
+{
+    int64_t n;
+    if (type->rank == 1)
+        return 1;
+    return type->rank == 2 && axis == 0 && dim_is_const(type->dims[1], &n) && n > 1 &&
+                   n <= IR_FUSE_COLUMNS
+               ? n
+               : 0;
 }
 
 int64_t ir_fuse_kept_columns(const struct ir_op *op)
 {
-    int64_t n;
-    if (!ir_fuse_keeps(op))
-        return 0;
-    const struct ir_type *type = ir_operand(op, 0)->type;
-    if (type->rank == 1)
-        return 1;
-    return type->rank == 2 && axis_of(op) == 0 && dim_is_const(type->dims[1], &n) && n > 1 &&
-                   n <= IR_FUSE_COLUMNS
-               ? n
-               : 0;
+    return ir_fuse_keeps(op) ? ir_fuse_columns(ir_operand(op, 0)->type, axis_of(op)) : 0;
 }
 
 int ir_fuse_kept_axis(const struct ir_op *op)

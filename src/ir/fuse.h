@@ -131,11 +131,16 @@ bool ir_fuse_moves_elements(const struct ir_op *op, uint32_t operand);
  * before which all have one element? What it keeps rows of is read elsewhere, then.
  */
 bool ir_fuse_keeps(const struct ir_op *op);
+/* Has a value of this type as many rows along the axis as the mask, a list, has elements, and of
+ * each axis before it one? These may be kept so. */
+bool ir_fuse_keeps_rows(const struct ir_type *type, int64_t axis, const struct ir_value *mask);
 /* That axis, of such an op. */
 int ir_fuse_kept_axis(const struct ir_op *op);
 /* Of what of which rows are kept that may be computed where they are: how many columns there are in
  * every run, 2 to IR_FUSE_COLUMNS; 1 of a list; 0: it may not, or nothing is kept. */
 int64_t ir_fuse_kept_columns(const struct ir_op *op);
+/* The same of a value of this type, of which rows along the axis would be kept. */
+int64_t ir_fuse_columns(const struct ir_type *type, int64_t axis);
 #define IR_FUSE_COLUMNS 8
 /* The mask, an operand of such an op. */
 struct ir_value *ir_fuse_mask(const struct ir_op *op);

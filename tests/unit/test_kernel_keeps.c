@@ -179,14 +179,38 @@ static const char detector[] = MODEL("%s: f32[N], %c: f32[N], %b: f32[N, 4], %w:
                                      "%rows = Compress(%w, %m) {axis = 1}\n"
                                      "%places = NonZero(%m)\n");
 
+/* The same by numbers, of which some are wanted; what is longer, and what is computed of numbers,
+ * is read by these. */
+static const char numbers[] = MODEL("%s: f32[N], %c: f32[N], %b: f32[N, 4], %w: f32[1, N, 11]",
+                                    "%product, %root, %boxes, %given, %rows, %places",
+                                    "%t = Constant() {value = f32[] 0.7}\n"
+                                    "%one = Constant() {value = i64[1] [1]}\n"
+                                    "%flat = Constant() {value = i64[1] [-1]}\n"
+                                    "%m = Greater(%s, %t)\n"
+                                    "%n = NonZero(%m)\n"
+                                    "%k = Transpose(%n) {perm = [1, 0]}\n"
+                                    "%places = Squeeze(%k, %one)\n"
+                                    "%l = Reshape(%n, %flat)\n"
+                                    "%sm = GatherND(%s, %k)\n"
+                                    "%cm = Gather(%c, %places)\n"
+                                    "%product = Mul(%sm, %cm)\n"
+                                    "%d = Div(%c, %t)\n"
+                                    "%dn = Gather(%d, %l)\n"
+                                    "%root = Sigmoid(%dn)\n"
+                                    "%e = Neg(%b)\n"
+                                    "%f = Add(%e, %b)\n"
+                                    "%boxes = Gather(%f, %l)\n"
+                                    "%bb = Concat(%b, %b) {axis = 0}\n"
+                                    "%given = GatherND(%bb, %k)\n"
+                                    "%rows = Gather(%w, %l) {axis = 1}\n");
+
 /* Few and many, none of them as well, with one thread and two, which have slices of the longest. */
-static void sessions(void **state)
+static void run_sizes(const char *model)
 {
     static const int64_t sizes[] = {0, 1, 15, 33, 64, 1000, 4099, 70001};
-    (void)state;
     for (int threads = 1; threads <= 2; threads++) {
         struct pair p;
-        open_pair(&p, detector, threads);
+        open_pair(&p, model, threads);
         for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
             const int64_t n = sizes[i / 2], rows[] = {n, 4}, wide[] = {1, n, 11};
             tssa_value *inputs[] = {
@@ -199,6 +223,18 @@ static void sessions(void **state)
         }
         close_pair(&p);
     }
+}
+
+static void sessions(void **state)
+{
+    (void)state;
+    run_sizes(detector);
+}
+
+static void by_numbers(void **state)
+{
+    (void)state;
+    run_sizes(numbers);
 }
 
 /* A caller who has a few elements holds no memory for all of which they were kept. */
@@ -229,6 +265,7 @@ static void few_take_little(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(wrong_bytes), cmocka_unit_test(sessions),
+                                       cmocka_unit_test(by_numbers),
                                        cmocka_unit_test(few_take_little)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

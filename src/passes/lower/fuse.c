@@ -8,7 +8,8 @@
  * another axis with what alone they read, so that no table of pairs is stored of which the highest
  * are wanted; and sums that run along such an axis with what is computed for them and of them; and
  * what is kept of lists or rows where a mask is true, or where that is, with what
- * computes the mask, the lists and rows of a few columns, which are then never stored; what a few
+ * computes the mask, the lists and rows of a few columns, which are then never stored; what is read
+ * by the numbers that NonZero finds of a mask is kept by it (fuse_numbers.c), and what a few
  * operations compute of lists that are kept is computed of all elements before (fuse_keeps.c). And
  * where kernels can, what accesses, concats and gathers alone read, or assigns alone write, is
  * computed where that is, again if others need it, too; and what has nothing to do with each other
