@@ -15,12 +15,14 @@
  * computed where that is, again if others need it, too; and what has nothing to do with each other
  * is one launch. An access or a Range that several kernels could make for themselves is copied for
  * each first (fuse_copy.c), and what an access reshapes that another one has permuted is one
- * access, which rows are read by from where it lies (fuse_planes.c). Last, a loop of which an
- * iteration has become one kernel is one kernel of all of them (fuse_loops.c). Where the ops go is
- * in fuse.h: nothing is put together around which something else is computed, so there are no
- * cycles, and nothing moves across an op with effects. What a kernel may hold and what its machine
- * takes is lent (ir_fusion); what is won and lost is told by ir/cost.h: bytes that are not moved
- * and launches that are not made, and what is computed again for every row it is broadcast to.
+ * access, which rows are read by from where it lies (fuse_planes.c). Neighbouring axes that are
+ * reduced are one axis, with what is computed for that and of that (fuse_axes.c). Last, a loop of
+ * which an iteration has become one kernel is one kernel of all of them (fuse_loops.c). Where the
+ * ops go is in fuse.h: nothing is put together around which something else is computed, so there
+ * are no cycles, and nothing moves across an op with effects. What a kernel may hold and what its
+ * machine takes is lent (ir_fusion); what is won and lost is told by ir/cost.h: bytes that are not
+ * moved and launches that are not made, and what is computed again for every row it is broadcast
+ * to.
  *
  *   needs   types, known elements; a table of what kernels take, else nothing is done
  *   keeps   types, known elements; the order of ops with effects

@@ -124,6 +124,8 @@ struct fuse_plan {
 /* Copies accesses that several ops read, where no kernel has more to do then: before ops are
  * numbered. */
 tssa_status *fuse_copy_reads(struct fuse_plan *plan);
+/* Makes neighbouring axes that are reduced one: before that. */
+tssa_status *fuse_merge_axes(struct fuse_plan *plan);
 /* Keeps by masks what is read by the numbers that NonZero finds of them: before that. */
 tssa_status *fuse_keep_numbers(struct fuse_plan *plan);
 /* Computes before a mask what is computed of what it keeps, where that is as cheap: before that. */

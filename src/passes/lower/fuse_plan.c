@@ -15,6 +15,7 @@ tssa_status *fuse_plan_init(struct fuse_plan *plan, struct pass_context *pass)
     vec_init(&plan->captures, graph->allocator);
     ir_cloner_init(&plan->cloner, pass->graph);
     TRY(fuse_join_planes(plan));
+    TRY(fuse_merge_axes(plan));
     TRY(fuse_keep_numbers(plan));
     TRY(fuse_keep_later(plan));
     TRY(fuse_copy_reads(plan));
