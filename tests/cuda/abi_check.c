@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Holds what the probes declare of CUDA's interface against its headers. Compiled, and that is all.
+ * Holds what is declared of CUDA's interface against its headers. Compiled, and that is all.
  */
 #include <assert.h>
 #include <cublasLt.h>
@@ -17,6 +17,7 @@
 
 SAME_VALUE(CUDA_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY);
 SAME_VALUE(CUDA_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING);
+SAME_VALUE(CUDA_EVENT_DISABLE_TIMING, CU_EVENT_DISABLE_TIMING);
 SAME_VALUE(CUDA_CAPTURE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
 SAME_VALUE(CUDA_CAPTURE_ACTIVE, CU_STREAM_CAPTURE_STATUS_ACTIVE);
 SAME_VALUE(CUDA_DEPENDENCIES_SET, CU_STREAM_SET_CAPTURE_DEPENDENCIES);
@@ -59,6 +60,7 @@ SAME_FUNCTION(cuInit);
 SAME_FUNCTION(cuGetErrorName);
 SAME_FUNCTION(cuGetErrorString);
 SAME_FUNCTION(cuDriverGetVersion);
+SAME_FUNCTION(cuDeviceGetCount);
 SAME_FUNCTION(cuDeviceGet);
 SAME_FUNCTION(cuDeviceGetName);
 SAME_FUNCTION(cuDeviceGetAttribute);
@@ -68,7 +70,13 @@ SAME_FUNCTION(cuDevicePrimaryCtxRelease_v2);
 SAME_FUNCTION(cuCtxSetCurrent);
 SAME_FUNCTION(cuStreamCreate);
 SAME_FUNCTION(cuStreamSynchronize);
+SAME_FUNCTION(cuStreamDestroy_v2);
+SAME_FUNCTION(cuStreamWaitEvent);
+SAME_FUNCTION(cuEventCreate);
+SAME_FUNCTION(cuEventRecord);
+SAME_FUNCTION(cuEventDestroy_v2);
 SAME_FUNCTION(cuModuleLoadData);
+SAME_FUNCTION(cuModuleUnload);
 SAME_FUNCTION(cuModuleGetFunction);
 SAME_FUNCTION(cuLaunchKernel);
 SAME_FUNCTION(cuMemAlloc_v2);
@@ -78,6 +86,7 @@ SAME_FUNCTION(cuMemFreeHost);
 SAME_FUNCTION(cuMemcpyHtoDAsync_v2);
 SAME_FUNCTION(cuMemcpyDtoHAsync_v2);
 SAME_FUNCTION(cuMemcpyDtoDAsync_v2);
+SAME_FUNCTION(cuMemsetD8Async);
 SAME_FUNCTION(cuMemsetD32Async);
 SAME_FUNCTION(cuStreamBeginCapture_v2);
 SAME_FUNCTION(cuStreamEndCapture);

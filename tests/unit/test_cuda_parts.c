@@ -130,6 +130,8 @@ static void expect(tssa_status *status, tssa_code code, const char *message)
     tssa_status_free(status);
 }
 
+#define LOOKED_IN_DOCS " in " TSSA_SOURCE_DIR "/docs, which " SHARED_FOLDER " names"
+
 /* Where nothing is: what is missing is said, and so is what a library lacks. */
 static void missing_libraries(void **state)
 {
@@ -140,8 +142,10 @@ static void missing_libraries(void **state)
     const char *before = getenv(SHARED_FOLDER);
     char *kept = before ? strdup(before) : NULL;
     setenv(SHARED_FOLDER, TSSA_SOURCE_DIR "/docs", 1);
-    expect(cuda_api_open(&api), TSSA_UNSUPPORTED, "no CUDA driver: libcuda.so.1 does not open");
-    expect(cublaslt_open(&lt), TSSA_UNSUPPORTED, "no cuBLASLt: libcublasLt.so.13 does not open");
+    expect(cuda_api_open(&api), TSSA_UNSUPPORTED,
+           "no CUDA driver: libcuda.so.1 does not open" LOOKED_IN_DOCS);
+    expect(cublaslt_open(&lt), TSSA_UNSUPPORTED,
+           "no cuBLASLt: libcublasLt.so.13 does not open" LOOKED_IN_DOCS);
     if (kept)
         setenv(SHARED_FOLDER, kept, 1);
     else

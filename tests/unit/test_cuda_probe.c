@@ -81,7 +81,8 @@ static void says_that_there_is_no_driver(void **state)
     use("/nowhere", NULL);
     struct process_result result = RUN(NULL);
     expect(&result, 3, "",
-           "cuda_probe: nothing measured: no CUDA driver: libcuda.so.1 does not open\n");
+           "cuda_probe: nothing measured: no CUDA driver: libcuda.so.1 does not open in /nowhere, "
+           "which TSSA_CUDA_LIBRARIES names\n");
     assert_string_equal(result.out, "");
     assert_int_equal(count(result.err, "\n"), 1);
     process_result_free(&result);

@@ -19,6 +19,7 @@ typedef struct CUctx_st *cuda_context;
 typedef struct CUmod_st *cuda_module;
 typedef struct CUfunc_st *cuda_function;
 typedef struct CUstream_st *cuda_stream;
+typedef struct CUevent_st *cuda_event;
 typedef struct CUgraph_st *cuda_graph;
 typedef struct CUgraphNode_st *cuda_node;
 typedef struct CUgraphExec_st *cuda_graph_exec;
@@ -27,6 +28,7 @@ enum {
     CUDA_OUT_OF_MEMORY = 2,
 
     CUDA_STREAM_NON_BLOCKING = 1,
+    CUDA_EVENT_DISABLE_TIMING = 2,
     CUDA_CAPTURE_RELAXED = 2,
     CUDA_CAPTURE_ACTIVE = 1,
     CUDA_DEPENDENCIES_SET = 1,
@@ -72,6 +74,7 @@ struct cuda_node_parameters {
     X(cuda_result, cuGetErrorName, (cuda_result, const char **))                                   \
     X(cuda_result, cuGetErrorString, (cuda_result, const char **))                                 \
     X(cuda_result, cuDriverGetVersion, (int *))                                                    \
+    X(cuda_result, cuDeviceGetCount, (int *))                                                      \
     X(cuda_result, cuDeviceGet, (int *device, int ordinal))                                        \
     X(cuda_result, cuDeviceGetName, (char *name, int size, int device))                            \
     X(cuda_result, cuDeviceGetAttribute, (int *, unsigned attribute, int device))                  \
@@ -81,7 +84,13 @@ struct cuda_node_parameters {
     X(cuda_result, cuCtxSetCurrent, (cuda_context))                                                \
     X(cuda_result, cuStreamCreate, (cuda_stream *, unsigned flags))                                \
     X(cuda_result, cuStreamSynchronize, (cuda_stream))                                             \
+    X(cuda_result, cuStreamDestroy_v2, (cuda_stream))                                              \
+    X(cuda_result, cuStreamWaitEvent, (cuda_stream, cuda_event, unsigned flags))                   \
+    X(cuda_result, cuEventCreate, (cuda_event *, unsigned flags))                                  \
+    X(cuda_result, cuEventRecord, (cuda_event, cuda_stream))                                       \
+    X(cuda_result, cuEventDestroy_v2, (cuda_event))                                                \
     X(cuda_result, cuModuleLoadData, (cuda_module *, const void *image))                           \
+    X(cuda_result, cuModuleUnload, (cuda_module))                                                  \
     X(cuda_result, cuModuleGetFunction, (cuda_function *, cuda_module, const char *))              \
     X(cuda_result, cuLaunchKernel,                                                                 \
       (cuda_function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned shared, \
@@ -93,6 +102,7 @@ struct cuda_node_parameters {
     X(cuda_result, cuMemcpyHtoDAsync_v2, (cuda_address, const void *, size_t, cuda_stream))        \
     X(cuda_result, cuMemcpyDtoHAsync_v2, (void *, cuda_address, size_t, cuda_stream))              \
     X(cuda_result, cuMemcpyDtoDAsync_v2, (cuda_address, cuda_address, size_t, cuda_stream))        \
+    X(cuda_result, cuMemsetD8Async, (cuda_address, unsigned char, size_t, cuda_stream))            \
     X(cuda_result, cuMemsetD32Async, (cuda_address, unsigned, size_t, cuda_stream))                \
     X(cuda_result, cuStreamBeginCapture_v2, (cuda_stream, unsigned mode))                          \
     X(cuda_result, cuStreamBeginCaptureToGraph,                                                    \

@@ -9,6 +9,8 @@
 
 #define PATH_LIMIT 4096
 
+static const char default_folder[] = "/usr/local/cuda/lib64";
+
 /*
  * NVRTC, say, opens its second half by name, which the loader finds only if that is open already.
  */
@@ -48,16 +50,21 @@ static void *open_installed(const struct shared_names *names)
         snprintf(folder, sizeof folder, "%s/lib64", home);
         library = open_in(folder, names);
     }
-    return library ? library : open_in("/usr/local/cuda/lib64", names);
+    return library ? library : open_in(default_folder, names);
 }
 
 tssa_status *shared_open(const struct shared_names *names, void **library)
 {
     const char *folder = getenv(SHARED_FOLDER);
     *library = folder ? open_in(folder, names) : open_installed(names);
-    if (!*library)
-        return ERROR(TSSA_UNSUPPORTED, "no %s: %s does not open", names->what, names->names[0]);
-    return NULL;
+    if (*library)
+        return NULL;
+    if (folder)
+        return ERROR(TSSA_UNSUPPORTED, "no %s: %s does not open in %s, which %s names", names->what,
+                     names->names[0], folder, SHARED_FOLDER);
+    return ERROR(TSSA_UNSUPPORTED,
+                 "no %s: %s does not open where the loader looks, in $CUDA_HOME/lib64, or in %s",
+                 names->what, names->names[0], default_folder);
 }
 
 void shared_function(void *library, const char *name, void *target)
