@@ -71,7 +71,8 @@ uint32_t clike_params(const struct gir_kernel *kernel, struct clike_param *param
 /* Element types whose operations a kernel has. */
 dtype_mask clike_types(const struct gir_kernel *kernel);
 
-/* What stands before the kernels of a file. False: memory ran out. */
+/* What stands before the kernels of a file, which ends with this line. False: memory ran out. */
+#define CLIKE_PRELUDE_END "/* ---- Kernels ---- */\n"
 bool clike_print_prelude(enum clike_dialect dialect, dtype_mask types, struct text *text);
 
 /* Why a kernel that gir_check accepts cannot be printed; NULL: it can. */

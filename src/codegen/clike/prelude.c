@@ -104,6 +104,6 @@ bool clike_print_prelude(enum clike_dialect dialect, dtype_mask wanted, struct t
     for (size_t i = 0; i < COUNT(types); i++)
         if (dtype_in(wanted, types[i].dtype))
             print_type(&types[i], text);
-    text_putc(text, '\n');
+    text_puts(text, "\n" CLIKE_PRELUDE_END);
     return !text->failed;
 }

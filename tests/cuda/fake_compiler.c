@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs kernels that codegen/clike printed for a card on the CPU: their text is the same in all
+ * dialects, so what stands before it becomes the shim's prelude, and the launch's threads
+ * (fake_grid.h). What their parameters are is read in their text.
+ */
+#include <ctype.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/dtype.h"
+#include "codegen/clike/clike.h"
+#include "tests/cuda/fake.h"
+
+/* ---- Texts ----------------------------------------------------------------------------------- */
+
+bool fake_is_printed(const char *text)
+{
+    return strstr(text, CLIKE_PRELUDE_END) != NULL;
+}
+
+/* Types whose operations a text has, and maybe others. */
+static dtype_mask types_of(const char *functions)
+{
+    dtype_mask types = 0;
+    for (int i = 1; i < TSSA_DTYPE_COUNT; i++) {
+        char prefix[16];
+        snprintf(prefix, sizeof prefix, "%s_", dtype_info((tssa_dtype)i)->ir_name);
+        if (strstr(functions, prefix))
+            types |= DTYPE_BIT(i);
+    }
+    return types;
+}
+
+/* One parameter, from `at` on; where the next one begins, or NULL at the end. */
+static const char *print_given(const char *at, unsigned index, struct text *text)
+{
+    int depth = 0;
+    while (isspace((unsigned char)*at))
+        at++;
+    text_printf(text, strncmp(at, "int64_t", 7) == 0 ? ", p[%u]" : ", fake_memory(p[%u])", index);
+    for (; *at && (depth || (*at != ',' && *at != ')')); at++)
+        depth += (*at == '(') - (*at == ')');
+    return *at == ',' ? at + 1 : NULL;
+}
+
+/* What runs kernel number `index`; how many parameters it has, 0: there is none. */
+static unsigned print_launch(const char *functions, unsigned index, struct text *text)
+{
+    char head[32];
+    unsigned n = 0;
+    snprintf(head, sizeof head, "KERNEL k%u(", index);
+    const char *at = strstr(functions, head);
+    if (!at)
+        return 0;
+    at += strlen(head);
+    text_printf(text, "FAKE_LAUNCH(k%u", index);
+    while (at)
+        at = print_given(at, n++, text);
+    text_puts(text, ")\n");
+    return n;
+}
+
+static bool print(const char *source, struct text *text, struct fake_code *code)
+{
+    const char *functions = strstr(source, CLIKE_PRELUDE_END);
+    unsigned n;
+    clike_print_prelude(CLIKE_SHIM, types_of(functions), text);
+    text_puts(text, "#include \"" TSSA_SOURCE_DIR "/tests/cuda/fake_grid.h\"\n");
+    text_puts(text, functions);
+    while ((n = print_launch(functions, code->n, text))) {
+        code->kernels = realloc(code->kernels, (code->n + 1) * sizeof *code->kernels);
+        if (!code->kernels)
+            abort();
+        code->kernels[code->n] = (struct CUfunc_st){.n = n};
+        code->n++;
+    }
+    return code->n && !text->failed;
+}
+
+/* ---- Code ------------------------------------------------------------------------------------ */
+
+/* What is wrong with memory, or has no meaning in C, ends the test. */
+#ifdef __SANITIZE_ADDRESS__
+#define SANITIZER "-fsanitize=address,undefined -fno-sanitize-recover=all"
+#else
+#define SANITIZER ""
+#endif
+
+/* gcc and clang have it as an instruction; elsewhere libm's is exact as well, and slow. */
+static const char *fma_option(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("fma") ? "-mfma" : "";
+#else
+    return "";
+#endif
+}
+
+static bool build(const struct text *text, const char *source, const char *library)
+{
+    char command[1024];
+    FILE *file = fopen(source, "w");
+    if (!file)
+        return false;
+    const bool written = fwrite(text->data, 1, text->size, file) == text->size;
+    if (fclose(file) != 0 || !written)
+        return false;
+    snprintf(command, sizeof command, "%s -std=c17 -O1 -shared -fPIC %s %s %s -o %s %s -lm",
+             TSSA_COMPILER, CLIKE_SHIM_OPTIONS, SANITIZER, fma_option(), library, source);
+    return system(command) == 0;
+}
+
+static void *open_built(const struct text *text)
+{
+    char folder[] = "/tmp/tssa_fake_XXXXXX", source[64], library[64];
+    void *opened = NULL;
+    if (!mkdtemp(folder))
+        return NULL;
+    snprintf(source, sizeof source, "%s/kernels.c", folder);
+    snprintf(library, sizeof library, "%s/kernels.so", folder);
+    if (build(text, source, library))
+        opened = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    unlink(source);
+    unlink(library);
+    rmdir(folder);
+    return opened;
+}
+
+static bool find_functions(struct fake_code *code)
+{
+    for (unsigned i = 0; i < code->n; i++) {
+        struct CUfunc_st *kernel = &code->kernels[i];
+        char name[32];
+        snprintf(name, sizeof name, "k%u_launch", i);
+        void *symbol = dlsym(code->library, name);
+        if (!symbol)
+            return false;
+        memcpy(&kernel->launch, &symbol, sizeof symbol);
+        snprintf(kernel->printed_name, sizeof kernel->printed_name, "k%u", i);
+        kernel->name = kernel->printed_name;
+    }
+    return true;
+}
+
+bool fake_compile(const char *source, struct fake_code *code)
+{
+    struct text text;
+    *code = (struct fake_code){0};
+    text_init(&text, &allocator_default);
+    if (print(source, &text, code))
+        code->library = open_built(&text);
+    text_free(&text);
+    if (code->library && find_functions(code))
+        return true;
+    fake_drop(code);
+    return false;
+}
+
+void fake_drop(struct fake_code *code)
+{
+    if (code->library)
+        dlclose(code->library);
+    free(code->kernels);
+    *code = (struct fake_code){0};
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The fake driver's device: compute capability 9.0, and a primary context, which ends when nobody
+ * holds it any more, and with it that something in it has failed. */
+#include <stdio.h>
+
+#include "tests/cuda/fake.h"
+
+struct CUctx_st {
+    int holders;
+    unsigned broken; /* with this code; FAKE_OK: it is not */
+};
+
+static struct CUctx_st the_context;
+static _Thread_local cuda_context current;
+static bool initialized;
+
+unsigned fake_context_state(void)
+{
+    if (!initialized)
+        return FAKE_NOT_INITIALIZED;
+    if (!current || !current->holders)
+        return FAKE_INVALID_CONTEXT;
+    return current->broken;
+}
+
+void fake_break(unsigned code)
+{
+    if (the_context.broken == FAKE_OK)
+        the_context.broken = code;
+}
+
+FAKE(cuInit, unsigned flags)
+{
+    PLANNED();
+    EXPECT(flags == 0);
+    initialized = true;
+    return FAKE_OK;
+}
+
+FAKE(cuGetErrorName, cuda_result result, const char **name)
+{
+    *name = result == FAKE_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_FAKE";
+    return FAKE_OK;
+}
+
+FAKE(cuGetErrorString, cuda_result result, const char **text)
+{
+    *text = result == FAKE_OUT_OF_MEMORY ? "out of memory" : "made up";
+    return FAKE_OK;
+}
+
+FAKE(cuDriverGetVersion, int *version)
+{
+    PLANNED();
+    *version = (int)fake_number("FAKE_CUDA_VERSION", 13000);
+    return FAKE_OK;
+}
+
+static unsigned device_count(void)
+{
+    return fake_number("FAKE_CUDA_DEVICES", 1);
+}
+
+FAKE(cuDeviceGetCount, int *count)
+{
+    PLANNED();
+    EXPECT(initialized);
+    *count = (int)device_count();
+    return FAKE_OK;
+}
+
+FAKE(cuDeviceGet, int *device, int ordinal)
+{
+    PLANNED();
+    EXPECT(initialized && ordinal >= 0 && (unsigned)ordinal < device_count());
+    *device = ordinal;
+    return FAKE_OK;
+}
+
+FAKE(cuDeviceGetName, char *name, int size, int device)
+{
+    (void)device;
+    snprintf(name, (size_t)size, "Fake card");
+    return FAKE_OK;
+}
+
+FAKE(cuDeviceGetAttribute, int *value, unsigned attribute, int device)
+{
+    (void)device;
+    PLANNED();
+    *value = attribute == CUDA_ATTRIBUTE_CAPABILITY_MAJOR ? 9 : 0;
+    return FAKE_OK;
+}
+
+FAKE(cuDevicePrimaryCtxRetain, cuda_context *context, int device)
+{
+    (void)device;
+    PLANNED();
+    EXPECT(initialized);
+    the_context.holders++;
+    fake_count(1);
+    *context = &the_context;
+    return FAKE_OK;
+}
+
+FAKE(cuDevicePrimaryCtxRelease_v2, int device)
+{
+    (void)device;
+    ENTER();
+    EXPECT(the_context.holders > 0);
+    if (--the_context.holders == 0)
+        the_context.broken = FAKE_OK;
+    fake_count(-1);
+    return planned_;
+}
+
+FAKE(cuCtxSetCurrent, cuda_context context)
+{
+    PLANNED();
+    EXPECT(context == &the_context && context->holders > 0);
+    current = context;
+    return FAKE_OK;
+}

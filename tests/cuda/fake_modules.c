@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The fake driver's modules: machine code is the source. Kernels that tssa prints are compiled;
+ * those of cuda_probe are known by name.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/cuda/fake.h"
+
+struct CUmod_st {
+    struct fake_code code; /* n = 0: of cuda_probe */
+};
+
+FAKE(cuModuleLoadData, cuda_module *module, const void *image)
+{
+    IN_CONTEXT();
+    struct CUmod_st made = {{0}};
+    if (fake_is_printed(image) && !fake_compile(image, &made.code))
+        return FAKE_INVALID_IMAGE;
+    *module = malloc(sizeof **module);
+    if (!*module)
+        abort();
+    **module = made;
+    fake_count(1);
+    return FAKE_OK;
+}
+
+FAKE(cuModuleUnload, cuda_module module)
+{
+    ENTER();
+    fake_drop(&module->code);
+    free(module);
+    fake_count(-1);
+    return planned_;
+}
+
+FAKE(cuModuleGetFunction, cuda_function *function, cuda_module module, const char *name)
+{
+    IN_CONTEXT();
+    *function = module->code.n ? NULL : fake_find_kernel(name);
+    for (unsigned i = 0; i < module->code.n; i++)
+        if (strcmp(module->code.kernels[i].name, name) == 0)
+            *function = &module->code.kernels[i];
+    return *function ? FAKE_OK : FAKE_NOT_FOUND;
+}
+
+/* ---- Launches -------------------------------------------------------------------------------- */
+
+static unsigned count_arguments(cuda_function kernel)
+{
+    unsigned n = kernel->n;
+    while (kernel->run && n < FAKE_SIZES && kernel->sizes[n])
+        n++;
+    return n;
+}
+
+FAKE(cuLaunchKernel, cuda_function kernel, unsigned blocks, unsigned y, unsigned z,
+     unsigned threads, unsigned ty, unsigned tz, unsigned shared, cuda_stream stream,
+     void **parameters, void **extra)
+{
+    IN_CONTEXT();
+    EXPECT(blocks && y && z && threads && ty && tz && threads * ty * tz <= 1024);
+    EXPECT(!shared && !extra);
+    EXPECT(!kernel->launch || (blocks <= INT32_MAX && y * z * tz == 1 && threads == 32));
+    struct fake_work work = {.kind = FAKE_LAUNCH, .kernel = kernel, .blocks = blocks, .height = ty};
+    const unsigned n = count_arguments(kernel);
+    work.arguments = calloc(n + 1, sizeof *work.arguments);
+    if (!work.arguments)
+        abort();
+    for (unsigned i = 0; i < n; i++)
+        memcpy(&work.arguments[i], parameters[i], kernel->run ? kernel->sizes[i] : 8);
+    return fake_push(stream, &work);
+}
+
+unsigned fake_do_launch(const struct fake_work *work)
+{
+    const unsigned planned = fake_planned("kernel");
+    if (planned != FAKE_OK)
+        return planned;
+    if (work->kernel->run)
+        work->kernel->run(work->arguments);
+    else
+        work->kernel->launch(work->arguments, work->blocks, work->height,
+                             (int)fake_number("FAKE_CUDA_ORDER", 0));
+    return FAKE_OK;
+}
