@@ -543,7 +543,8 @@ typedef struct tssa_session_options {
     /*
      * NULL: the default one. "null" computes nothing: outputs have the right shapes, as far as data
      * does not tell them, and hold zeros. "emulated" has memory of its own, as a GPU does, and the
-     * CPU's kernels: it is slow, and its bits are the CPU's. See tssa_session_counts.
+     * CPU's kernels: it is slow, and its bits are the CPU's. See tssa_session_counts. "cuda" is
+     * the first card of this machine: TSSA_UNSUPPORTED where there is none, or no driver.
      */
     const char *device;
     int profile; /* record a duration and a count per step; see tssa_session_profile */

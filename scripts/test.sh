@@ -11,6 +11,8 @@ part models scripts/check_models.sh build/release models build/models
 part conformance scripts/conformance.sh build/release
 part emulated scripts/conformance.sh build/release --device emulated
 part opencl scripts/conformance.sh build/release --device opencl --every 12
+part cuda env TSSA_CUDA_LIBRARIES="$PWD/build/release/tests/fake_cuda_new" \
+    scripts/conformance.sh build/release --device cuda --every 12 # on fakes of CUDA's libraries
 data=$(echo build/venv/lib/python3*/site-packages/onnx/backend/test/data)
 real=${REAL_MODELS:-../shared/real-models}
 models=("$data/node" "$data/simple" "$data/pytorch-operator" "$data/pytorch-converted" models build/models)

@@ -67,6 +67,8 @@ void fake_leave(struct fake_guard *guard);
 
 /* What this call shall return instead of what it does; FAKE_OK: it does. */
 unsigned fake_planned(const char *function);
+/* By the environment alone: it is no call. */
+unsigned fake_told(const char *function);
 
 /* Begins a function. */
 #define ENTER()                                                                                    \
@@ -170,14 +172,13 @@ cuda_function fake_find_kernel(const char *name);
 
 /* Kernels k0, k1, ... of a text that tssa printed. */
 struct fake_code {
-    void *library;
     unsigned n;
     struct CUfunc_st *kernels;
 };
 /* Is it one? */
 bool fake_is_printed(const char *text);
-bool fake_compile(const char *text, struct fake_code *code);
-void fake_drop(struct fake_code *code);
+/* Once for each text, until the process ends; NULL: the compiler fails. */
+const struct fake_code *fake_compile(const char *text);
 
 /* The fake driver's, for the fake libraries on it. */
 unsigned cuMemsetD32Async(cuda_address target, unsigned value, size_t count, cuda_stream stream);

@@ -130,13 +130,13 @@ static void *open_built(const struct text *text)
     return opened;
 }
 
-static bool find_functions(struct fake_code *code)
+static bool find_functions(void *library, struct fake_code *code)
 {
     for (unsigned i = 0; i < code->n; i++) {
         struct CUfunc_st *kernel = &code->kernels[i];
         char name[32];
         snprintf(name, sizeof name, "k%u_launch", i);
-        void *symbol = dlsym(code->library, name);
+        void *symbol = dlsym(library, name);
         if (!symbol)
             return false;
         memcpy(&kernel->launch, &symbol, sizeof symbol);
@@ -146,24 +146,35 @@ static bool find_functions(struct fake_code *code)
     return true;
 }
 
-bool fake_compile(const char *source, struct fake_code *code)
+static bool compile(const char *source, struct fake_code *code)
 {
     struct text text;
-    *code = (struct fake_code){0};
     text_init(&text, &allocator_default);
-    if (print(source, &text, code))
-        code->library = open_built(&text);
+    void *library = print(source, &text, code) ? open_built(&text) : NULL;
     text_free(&text);
-    if (code->library && find_functions(code))
-        return true;
-    fake_drop(code);
-    return false;
+    return library && find_functions(library, code);
 }
 
-void fake_drop(struct fake_code *code)
+/* A text that was compiled, in a list. */
+struct compiled {
+    struct compiled *next;
+    struct fake_code code;
+    char source[];
+};
+
+const struct fake_code *fake_compile(const char *source)
 {
-    if (code->library)
-        dlclose(code->library);
-    free(code->kernels);
-    *code = (struct fake_code){0};
+    static struct compiled *all;
+    const struct compiled *known = all;
+    while (known && strcmp(known->source, source) != 0)
+        known = known->next;
+    if (known)
+        return &known->code;
+    struct compiled *made = fake_hold(sizeof *made + strlen(source) + 1);
+    strcpy(made->source, source);
+    if (!compile(source, &made->code))
+        return NULL;
+    made->next = all;
+    all = made;
+    return &made->code;
 }

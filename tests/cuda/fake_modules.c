@@ -9,19 +9,19 @@
 #include "tests/cuda/fake.h"
 
 struct CUmod_st {
-    struct fake_code code; /* n = 0: of cuda_probe */
+    const struct fake_code *code; /* NULL: of cuda_probe */
 };
 
 FAKE(cuModuleLoadData, cuda_module *module, const void *image)
 {
     IN_CONTEXT();
-    struct CUmod_st made = {{0}};
-    if (fake_is_printed(image) && !fake_compile(image, &made.code))
+    const struct fake_code *code = fake_is_printed(image) ? fake_compile(image) : NULL;
+    if (fake_is_printed(image) && !code)
         return FAKE_INVALID_IMAGE;
     *module = malloc(sizeof **module);
     if (!*module)
         abort();
-    **module = made;
+    (*module)->code = code;
     fake_count(1);
     return FAKE_OK;
 }
@@ -29,7 +29,6 @@ FAKE(cuModuleLoadData, cuda_module *module, const void *image)
 FAKE(cuModuleUnload, cuda_module module)
 {
     ENTER();
-    fake_drop(&module->code);
     free(module);
     fake_count(-1);
     return planned_;
@@ -38,10 +37,11 @@ FAKE(cuModuleUnload, cuda_module module)
 FAKE(cuModuleGetFunction, cuda_function *function, cuda_module module, const char *name)
 {
     IN_CONTEXT();
-    *function = module->code.n ? NULL : fake_find_kernel(name);
-    for (unsigned i = 0; i < module->code.n; i++)
-        if (strcmp(module->code.kernels[i].name, name) == 0)
-            *function = &module->code.kernels[i];
+    const struct fake_code *code = module->code;
+    *function = code ? NULL : fake_find_kernel(name);
+    for (unsigned i = 0; code && i < code->n; i++)
+        if (strcmp(code->kernels[i].name, name) == 0)
+            *function = &code->kernels[i];
     return *function ? FAKE_OK : FAKE_NOT_FOUND;
 }
 
@@ -75,7 +75,7 @@ FAKE(cuLaunchKernel, cuda_function kernel, unsigned blocks, unsigned y, unsigned
 
 unsigned fake_do_launch(const struct fake_work *work)
 {
-    const unsigned planned = fake_planned("kernel");
+    const unsigned planned = fake_told("kernel");
     if (planned != FAKE_OK)
         return planned;
     if (work->kernel->run)

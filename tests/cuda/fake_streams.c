@@ -141,15 +141,16 @@ FAKE(cuStreamCreate, cuda_stream *stream, unsigned flags)
     return FAKE_OK;
 }
 
+/* Also where it fails: what was asked for before must not be done when its memory is gone. */
 FAKE(cuStreamSynchronize, cuda_stream stream)
 {
-    IN_CONTEXT();
+    ENTER();
     stream = stream_of(stream);
     EXPECT(stream->alive);
     if (stream->capturing)
         return FAKE_CAPTURE_UNSUPPORTED;
     do_all(stream);
-    return fake_context_state();
+    return planned_ ? planned_ : fake_context_state();
 }
 
 FAKE(cuStreamDestroy_v2, cuda_stream stream)

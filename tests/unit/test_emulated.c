@@ -15,9 +15,8 @@
 #include <cmocka.h>
 
 #include "common/committed_models.h"
-#include "common/model_run.h"
+#include "common/model_on_device.h"
 #include "common/no_error.h"
-#include "common/same_value.h"
 #include "common/work_table.h"
 
 #define RUNS 8 /* sizes are learnt, and the layout has taken its time */
@@ -25,46 +24,18 @@
 
 static struct work_table table;
 
-static void open_model(struct model_run *run, const char *path, int level, const char *device)
-{
-    const tssa_optimize_options optimize = {
-        .struct_size = sizeof optimize, .level = level, .target = TSSA_TARGET_SESSION};
-    const tssa_session_options options = {.struct_size = sizeof options, .device = device};
-    no_error(model_run_open(run, path, 0));
-    no_error(tssa_model_optimize(run->model, &optimize));
-    no_error(model_run_read_inputs(run, path));
-    no_error(tssa_session_create(run->model, &options, &run->session));
-}
-
-static void expect_same(const char *path, int level, const struct model_run *there,
-                        const struct model_run *here)
-{
-    for (size_t i = 0; i < here->output_count; i++)
-        if (!same_value(model_run_output(there, i), model_run_output(here, i)))
-            fail_msg("%s, level %d: output %zu is not the CPU's", path, level, i);
-}
-
-static void drop_outputs(struct model_run *run)
-{
-    for (size_t i = 0; i < run->output_count; i++) {
-        tssa_value_free(run->outputs[i]);
-        run->outputs[i] = NULL;
-    }
-}
-
 static void run_level(const char *path, int level, tssa_session_work *work)
 {
     struct model_run here = {0}, there = {0};
     tssa_session_work before;
-    open_model(&here, path, level, "cpu");
-    open_model(&there, path, level, "emulated");
+    no_error(model_on_device_open(&here, path, level, "cpu"));
+    no_error(model_on_device_open(&there, path, level, "emulated"));
     no_error(model_run_execute(&here));
     for (int i = 0; i < RUNS; i++) {
         before = *work;
-        drop_outputs(&there);
-        no_error(model_run_execute(&there));
+        no_error(model_on_device_run(&there));
         no_error(tssa_session_counts(there.session, work));
-        expect_same(path, level, &there, &here);
+        model_on_device_compare(&there, &here, path);
     }
     assert_memory_equal(work, &before, sizeof before);
     model_run_close(&here);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What kernels of the device `opencl` find wrong, where there is one: an error of the run that
- * names what was fused, and of that run alone, whatever else runs on other streams.
+ * What kernels of the device `opencl`, where there is one, and of `cuda`, on a fake driver, find
+ * wrong: an error of the run that names what was fused, and of that run alone, whatever else runs
+ * on other streams.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 #include <cmocka.h>
 
 #include "api/handles.h"
+#include "common/fake_cuda.h"
 #include "common/no_error.h"
 #include "common/onnx_model.h"
 
@@ -38,11 +40,11 @@ static void make_model(struct onnx_model *model)
     model_node(model, model->graph, "Add", "g,g", "y");
 }
 
-static bool fixture_open(struct fixture *f)
+static bool fixture_open(struct fixture *f, const char *device)
 {
     const tssa_optimize_options optimize = {
         .struct_size = sizeof optimize, .level = 2, .target = TSSA_TARGET_SESSION};
-    const tssa_session_options options = {.struct_size = sizeof options, .device = "opencl"};
+    const tssa_session_options options = {.struct_size = sizeof options, .device = device};
     struct onnx_model model;
     size_t size;
     make_model(&model);
@@ -96,8 +98,7 @@ static void test_wrong_index(void **state)
 {
     struct fixture f;
     float y[N * 4];
-    (void)state;
-    if (!fixture_open(&f)) {
+    if (!fixture_open(&f, *state)) {
         fixture_close(&f);
         skip();
     }
@@ -118,6 +119,10 @@ static void test_wrong_index(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_wrong_index)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(test_wrong_index, (void *)"opencl"),
+        cmocka_unit_test_prestate(test_wrong_index, (void *)"cuda"),
+    };
+    fake_cuda_use(true);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

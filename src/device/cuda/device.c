@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The device `cuda`: the first card of NVIDIA's. Fuse ops are grids (device/grids), in CUDA C. */
+#include "device/cuda/card.h"
+#include "device/cuda/launcher.h"
+#include "device/devices.h"
+#include "device/memory.h"
+
+static const struct ir_fusion *lend(struct device_context *context)
+{
+    static const struct ir_fusion fusion = GRIDS_FUSION(&cuda_launcher);
+    (void)context;
+    return &fusion;
+}
+
+const struct device cuda_device = {
+    .name = "cuda",
+    .counts = true,
+    .grids = true,
+    .alignment = 256,
+    .launcher = &cuda_launcher,
+    .connect = cuda_connect,
+    .close = cuda_close,
+    .find_kernel = grids_find_kernel,
+    .compile_waiting = grids_compile_waiting,
+    .fusion = lend,
+    .stream_open = cuda_stream_open,
+    .stream_close = cuda_stream_close,
+    .stream_wait = cuda_stream_wait,
+    .event_record = cuda_event_record,
+    .event_await = cuda_event_await,
+    .event_free = cuda_event_free,
+    DEVICE_MEMORY(cuda),
+};

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Grids are compiled by NVRTC, to machine code for the card. */
+#include "device/cuda/launcher.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "device/cuda/card.h"
+#include "device/cuda/nvrtc.h"
+
+/* A warp is 32 threads, which share a row, where there are rows. */
+enum { WARP = 32, WARPS = 8 };
+
+/* Of a launch: those of 4 KiB, which is what all drivers take. */
+#define MOST_PARAMS 512
+
+/* ---- Programs -------------------------------------------------------------------------------- */
+
+static tssa_status *find_functions(const struct cuda_card *card, cuda_module module, uint32_t n,
+                                   void **functions)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        char name[16];
+        cuda_function function;
+        snprintf(name, sizeof name, "k%" PRIu32, i);
+        TRY(CUDA(&card->api, cuModuleGetFunction, &function, module, name));
+        functions[i] = function;
+    }
+    return NULL;
+}
+
+static tssa_status *load(const struct cuda_card *card, const void *code, uint32_t n,
+                         void **functions, cuda_module *module)
+{
+    TRY(status_prefix(CUDA(&card->api, cuModuleLoadData, module, code),
+                      "a driver for CUDA %d.%d does not take what NVRTC makes", card->driver / 1000,
+                      card->driver % 1000 / 10));
+    tssa_status *status = find_functions(card, *module, n, functions);
+    if (status)
+        tssa_status_free(CUDA(&card->api, cuModuleUnload, *module));
+    return status;
+}
+
+static tssa_status *build(struct device_context *context, const char *text, uint32_t n,
+                          void **functions, void **program)
+{
+    const struct nvrtc_source source = {text, "grids.cu", {CLIKE_CUDA_OPTIONS}, false};
+    const struct cuda_card *card;
+    cuda_module module;
+    struct image image;
+    TRY(cuda_enter(context, &card));
+    TRY(nvrtc_compile(context->allocator, &source, card->architecture, IMAGE_CUBIN, &image));
+    tssa_status *status = load(card, image.data, n, functions, &module);
+    allocator_free(context->allocator, image.data);
+    if (!status)
+        *program = module;
+    return status;
+}
+
+static void release(struct device_context *context, void *program, uint32_t n, void **functions)
+{
+    const struct cuda_card *card = cuda_enter_anyway(context);
+    (void)n;
+    (void)functions; /* are the module's */
+    tssa_status_free(CUDA(&card->api, cuModuleUnload, program));
+}
+
+/* ---- Launches -------------------------------------------------------------------------------- */
+
+/* Eight bytes each: an address or a number. */
+static int64_t value_of(const struct launch_param *param)
+{
+    if (!param->is_memory)
+        return param->number;
+    return (int64_t)((intptr_t)param->place.memory + (intptr_t)param->place.offset);
+}
+
+static tssa_status *launch(struct device_stream *stream, const struct launch *launch)
+{
+    const struct cuda_card *card;
+    cuda_stream own;
+    int64_t values[MOST_PARAMS];
+    void *params[MOST_PARAMS];
+    if (launch->n_params > MOST_PARAMS)
+        return ERROR(TSSA_RUNTIME, "%" PRIu32 " parameters are too many for a launch",
+                     launch->n_params);
+    for (uint32_t i = 0; i < launch->n_params; i++) {
+        values[i] = value_of(&launch->params[i]);
+        params[i] = &values[i];
+    }
+    TRY(cuda_enter_stream(stream, &card, &own));
+    return CUDA(&card->api, cuLaunchKernel, launch->function, launch->blocks, 1, 1, WARP,
+                launch->height, 1, 0, own, params, NULL);
+}
+
+const struct launcher cuda_launcher = {
+    .dialect = CLIKE_CUDA,
+    .row_height = WARPS,
+    .height = WARPS,
+    .most_bytes = 8 * MOST_PARAMS,
+    .build = build,
+    .release = release,
+    .launch = launch,
+};

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The stand-ins for CUDA's libraries (tests/cuda), in the process of a test. */
+#ifndef TSSA_TESTS_COMMON_FAKE_CUDA_H
+#define TSSA_TESTS_COMMON_FAKE_CUDA_H
+
+#include <stdbool.h>
+
+/* From now on CUDA's libraries are they; false: what this machine has. */
+void fake_cuda_use(bool fakes);
+
+/* How many calls there were that may fail; and one that shall fail, by its number, with this code.
+ */
+unsigned long fake_cuda_calls(void);
+void fake_cuda_fail_at(unsigned long call, unsigned code);
+/* What was handed out and is not given back: memory, streams, events, modules, ... */
+long fake_cuda_alive(void);
+
+#endif

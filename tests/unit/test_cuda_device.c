@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The device `cuda` on a fake driver (tests/cuda): what is there, and what is said where it is not;
+ * launches; and each call of the driver and of NVRTC failing once.
+ */
+/* ctest-timeout: 600 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/fake_cuda.h"
+#include "common/no_error.h"
+#include "common/process.h"
+#include "common/test_alloc.h"
+#include "common/test_device.h"
+#include "device/device.h"
+#include "device/grids/launcher.h"
+
+static const struct device *cuda(void)
+{
+    return device_find("cuda");
+}
+
+/* ---- What is there --------------------------------------------------------------------------- */
+
+static void expect_refused(const char *message)
+{
+    struct test_alloc alloc;
+    struct device_context context;
+    test_alloc_init(&alloc);
+    device_context_open(&context, cuda(), &alloc.allocator, NULL);
+    tssa_status *status = device_context_connect(&context);
+    assert_int_equal(tssa_status_code(status), TSSA_UNSUPPORTED);
+    assert_string_equal(tssa_status_message(status), message);
+    tssa_status_free(status);
+    device_context_close(&context);
+    assert_int_equal(alloc.live, 0);
+    assert_int_equal(fake_cuda_alive(), 0);
+}
+
+/* As the environment says: NAME=VALUE. */
+static void expect_refused_with(const char *name, const char *value, const char *message)
+{
+    setenv(name, value, 1);
+    expect_refused(message);
+    unsetenv(name);
+}
+
+static void test_no_driver(void **state)
+{
+    (void)state;
+    setenv("TSSA_CUDA_LIBRARIES", "/nowhere", 1);
+    expect_refused("no CUDA driver: libcuda.so.1 does not open in /nowhere, which "
+                   "TSSA_CUDA_LIBRARIES names");
+    fake_cuda_use(true);
+}
+
+static void test_no_card(void **state)
+{
+    (void)state;
+    expect_refused_with("FAKE_CUDA_FAIL", "cuInit:100",
+                        "no CUDA device: cuInit: CUDA_ERROR_FAKE, error 100 (made up)");
+    expect_refused_with("FAKE_CUDA_DEVICES", "0", "no CUDA device: the driver finds none");
+    expect_refused_with("FAKE_CUDA_VERSION", "11080",
+                        "the CUDA driver is too old: it is for CUDA 11.8, and 12.0 is needed");
+}
+
+/* One line, and a status of its own. */
+static void test_tool_tells(void **state)
+{
+    (void)state;
+    static const struct process_limits limits = {.seconds = 60};
+    setenv("TSSA_CUDA_LIBRARIES", "/nowhere", 1);
+    struct process_result result =
+        process_run((const char *const[]){TSSA_BUILD_DIR "/tssa-run",
+                                          TSSA_SOURCE_DIR "/models/get_started_small/model.onnx",
+                                          "--device", "cuda", "-q", NULL},
+                    NULL, NULL, &limits);
+    process_drop_announcements(&result);
+    assert_int_equal(result.status, 4);
+    assert_string_equal(result.out, "");
+    assert_non_null(strstr(result.err, ": no CUDA driver: libcuda.so.1 does not open in /nowhere, "
+                                       "which TSSA_CUDA_LIBRARIES names\n"));
+    assert_ptr_equal(strchr(result.err, '\n') + 1, result.err + strlen(result.err));
+    process_result_free(&result);
+    fake_cuda_use(true);
+}
+
+/* ---- What it does ---------------------------------------------------------------------------- */
+
+/* In the form in which grids are printed: y = 2 x, by all threads, and sums of rows of x; status is
+ * what thread 37 of block 1 writes. */
+static const char kernels[] =
+    "PART k0_0(\n"
+    "    OPERAND a0, int64_t a0_count,\n"
+    "    RESULT a1, int64_t a1_count,\n"
+    "    int64_t rows, int64_t n,\n"
+    "    int64_t block, int64_t blocks)\n"
+    "{\n"
+    "    EACH_THREAD(i, n)\n"
+    "    {\n"
+    "        const float v0 = LOAD(float, a0, i * 4);\n"
+    "        const float v1 = f32_ADD(v0, v0);\n"
+    "        STORE(float, a1, i * 4, v1);\n"
+    "    }\n"
+    "}\n"
+    "PART k0_1(\n"
+    "    OPERAND a0, int64_t a0_count,\n"
+    "    RESULT a1, int64_t a1_count,\n"
+    "    int64_t rows, int64_t n,\n"
+    "    int64_t block, int64_t blocks)\n"
+    "{\n"
+    "    EACH_WARP_OF_PART(r, rows)\n"
+    "    {\n"
+    "        LANES(float, o0);\n"
+    "        EACH_LANE\n"
+    "        {\n"
+    "            float s0 = 0.0f;\n"
+    "            for (int64_t i = LANE; i < n; i += LANE_COUNT)\n"
+    "                s0 = f32_ADD(s0, LOAD(float, a0, (r * n + i) * 4));\n"
+    "            OF_LANE(o0) = s0;\n"
+    "        }\n"
+    "        REDUCE_LANES(float, v0, f32_ADD, o0);\n"
+    "        FIRST_LANE\n"
+    "        {\n"
+    "            STORE(float, a1, r * 4, v0);\n"
+    "        }\n"
+    "    }\n"
+    "}\n"
+    "KERNEL k0(\n"
+    "    OPERAND p0_a0, int64_t p0_a0_count,\n"
+    "    RESULT p0_a1, int64_t p0_a1_count,\n"
+    "    int64_t p0_rows, int64_t p0_n,\n"
+    "    OPERAND p1_a0, int64_t p1_a0_count,\n"
+    "    RESULT p1_a1, int64_t p1_a1_count,\n"
+    "    int64_t p1_rows, int64_t p1_n, int64_t end0, int64_t end1)\n"
+    "{\n"
+    "    DO_PART(0, end0, k0_0,\n"
+    "    p0_a0, p0_a0_count,\n"
+    "    p0_a1, p0_a1_count,\n"
+    "    p0_rows, p0_n);\n"
+    "    DO_PART(end0, end1, k0_1,\n"
+    "    p1_a0, p1_a0_count,\n"
+    "    p1_a1, p1_a1_count,\n"
+    "    p1_rows, p1_n);\n"
+    "}\n";
+
+enum { ROWS = 11, LENGTH = 70, COUNT = ROWS * LENGTH, DOUBLED_BYTES = 4 * COUNT };
+
+/* What the calls give, all of which is given back whatever fails. */
+struct scene {
+    struct test_alloc alloc;
+    struct device_context context;
+    struct device_stream *stream, *other;
+    struct device_event *event;
+    void *x, *results; /* of both parts, one behind the other */
+    void *function, *program;
+};
+
+static tssa_status *open_scene(struct scene *s)
+{
+    TRY(device_context_connect(&s->context));
+    TRY(cuda()->stream_open(&s->context, &s->stream));
+    TRY(cuda()->stream_open(&s->context, &s->other));
+    s->x = cuda()->allocate(s->stream, 4 * COUNT);
+    TRY_ALLOC(s->x);
+    s->results = cuda()->allocate(s->stream, DOUBLED_BYTES + 4 * ROWS);
+    TRY_ALLOC(s->results);
+    return NULL;
+}
+
+static void close_scene(struct scene *s)
+{
+    if (s->event)
+        cuda()->event_free(s->other, s->event);
+    if (s->stream) {
+        cuda()->release(s->stream, s->x, 4 * COUNT);
+        cuda()->release(s->stream, s->results, DOUBLED_BYTES + 4 * ROWS);
+    }
+    cuda()->stream_close(s->other);
+    cuda()->stream_close(s->stream);
+    if (s->program)
+        cuda()->launcher->release(&s->context, s->program, 1, &s->function);
+    device_context_close(&s->context);
+}
+
+static tssa_status *build_scene(struct scene *s)
+{
+    struct text text;
+    text_init(&text, &allocator_default);
+    clike_print_prelude(CLIKE_CUDA, DTYPE_BIT(TSSA_FLOAT), &text);
+    text_puts(&text, kernels);
+    tssa_status *status =
+        cuda()->launcher->build(&s->context, text_string(&text), 1, &s->function, &s->program);
+    text_free(&text);
+    return status;
+}
+
+static struct launch_param memory(void *memory, size_t offset)
+{
+    return (struct launch_param){.is_memory = true, .place = {memory, offset}};
+}
+
+static struct launch_param number(int64_t number)
+{
+    return (struct launch_param){.number = number};
+}
+
+/* By 2 blocks and 3, of 5 warps each. */
+static tssa_status *launch_scene(struct scene *s)
+{
+    const struct launch_param params[] = {
+        memory(s->x, 0), number(COUNT), memory(s->results, 0),
+        number(COUNT),   number(1),     number(COUNT),
+        memory(s->x, 0), number(COUNT), memory(s->results, DOUBLED_BYTES),
+        number(ROWS),    number(ROWS),  number(LENGTH),
+        number(2),       number(5)};
+    const struct launch launch = {.function = s->function,
+                                  .blocks = 5,
+                                  .height = 5,
+                                  .n_params = sizeof params / sizeof *params,
+                                  .params = params};
+    return cuda()->launcher->launch(s->stream, &launch);
+}
+
+/* The other stream fills what the first one writes then, and it has the numbers 0, 1, ... */
+static tssa_status *run_scene(struct scene *s, float results[COUNT + ROWS])
+{
+    float numbers[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        numbers[i] = (float)i;
+    TRY(open_scene(s));
+    TRY(build_scene(s));
+    TRY(cuda()->fill(s->other, (struct device_place){s->results, 0}, 0, DOUBLED_BYTES + 4 * ROWS));
+    TRY(cuda()->event_record(s->other, &s->event));
+    TRY(cuda()->copy(s->stream, DEVICE_COPY_IN, (struct device_place){s->x, 0},
+                     (struct device_place){numbers, 0}, sizeof numbers));
+    TRY(cuda()->event_await(s->stream, s->event));
+    TRY(launch_scene(s));
+    TRY(cuda()->copy(s->stream, DEVICE_COPY_OUT, (struct device_place){results, 0},
+                     (struct device_place){s->results, 0}, DOUBLED_BYTES + 4 * ROWS));
+    int64_t bits;
+    TRY(cuda()->read_scalar(s->stream, (struct device_place){s->results, 4}, TSSA_INT32, &bits));
+    assert_int_equal(bits, 0x40000000); /* 2.0f */
+    return cuda()->stream_wait(s->other);
+}
+
+/* A run from its beginning to its end, after which nothing is left. */
+static tssa_status *play(float results[COUNT + ROWS])
+{
+    struct scene scene = {0};
+    test_alloc_init(&scene.alloc);
+    device_context_open(&scene.context, cuda(), &scene.alloc.allocator, NULL);
+    scene.context.host = test_device();
+    tssa_status *status = run_scene(&scene, results);
+    close_scene(&scene);
+    assert_int_equal(scene.alloc.live, 0);
+    assert_int_equal(fake_cuda_alive(), 0);
+    return status;
+}
+
+static void expect_results(void)
+{
+    float results[COUNT + ROWS];
+    no_error(play(results));
+    for (int i = 0; i < COUNT; i++)
+        assert_true(results[i] == (float)(2 * i));
+    for (int r = 0; r < ROWS; r++)
+        assert_true(results[COUNT + r] ==
+                    (float)(LENGTH * (r * LENGTH) + LENGTH * (LENGTH - 1) / 2));
+}
+
+static void test_launches(void **state)
+{
+    (void)state;
+    static const char *const orders[] = {"0", "1", "2"};
+    for (int i = 0; i < 3; i++) {
+        setenv("FAKE_CUDA_ORDER", orders[i], 1);
+        expect_results();
+    }
+    unsetenv("FAKE_CUDA_ORDER");
+}
+
+/* ---- Failures -------------------------------------------------------------------------------- */
+
+static void test_each_call_fails_once(void **state)
+{
+    (void)state;
+    const unsigned long before = fake_cuda_calls();
+    expect_results();
+    const unsigned long calls = fake_cuda_calls() - before;
+    unsigned told = 0;
+    for (unsigned long i = 0; i < calls; i++) {
+        float results[COUNT + ROWS];
+        fake_cuda_fail_at(fake_cuda_calls() + i, 999);
+        tssa_status *status = play(results);
+        if (status && tssa_status_code(status) != TSSA_OUT_OF_MEMORY)
+            assert_true(strstr(tssa_status_message(status), "999 (made up)") ||
+                        strstr(tssa_status_message(status), "nvrtc"));
+        told += status != NULL;
+        tssa_status_free(status);
+    }
+    fake_cuda_fail_at(-1ul, 0);
+    assert_true(told > calls / 2); /* but for what is given back */
+    expect_results();
+}
+
+/* A kernel that fails fails what waits for it. */
+static void test_kernels_fail_late(void **state)
+{
+    (void)state;
+    float results[COUNT + ROWS];
+    setenv("FAKE_CUDA_FAIL", "kernel:719", 1);
+    tssa_status *status = play(results);
+    assert_int_equal(tssa_status_code(status), TSSA_RUNTIME);
+    assert_string_equal(tssa_status_message(status),
+                        "cuStreamSynchronize: CUDA_ERROR_FAKE, error 719 (made up)");
+    tssa_status_free(status);
+    unsetenv("FAKE_CUDA_FAIL");
+    expect_results();
+}
+
+/* Texts that NVRTC, or the driver, does not take. */
+static void test_programs_fail(void **state)
+{
+    (void)state;
+    float results[COUNT + ROWS];
+    setenv("FAKE_CUDA_FAIL", "nvrtcCompileProgram:6", 1);
+    tssa_status *status = play(results);
+    assert_int_equal(tssa_status_code(status), TSSA_RUNTIME);
+    assert_non_null(strstr(tssa_status_message(status), "error: made up: nvrtcCompileProgram"));
+    tssa_status_free(status);
+    setenv("FAKE_CUDA_FAIL", "cuModuleLoadData:200", 1);
+    status = play(results);
+    assert_int_equal(tssa_status_code(status), TSSA_RUNTIME);
+    assert_string_equal(tssa_status_message(status),
+                        "a driver for CUDA 13.0 does not take what NVRTC makes: "
+                        "cuModuleLoadData: CUDA_ERROR_FAKE, error 200 (made up)");
+    tssa_status_free(status);
+    unsetenv("FAKE_CUDA_FAIL");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_driver),
+        cmocka_unit_test(test_no_card),
+        cmocka_unit_test(test_tool_tells),
+        cmocka_unit_test(test_launches),
+        cmocka_unit_test(test_each_call_fails_once),
+        cmocka_unit_test(test_kernels_fail_late),
+        cmocka_unit_test(test_programs_fail),
+    };
+    fake_cuda_use(true);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
