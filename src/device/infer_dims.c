@@ -6,14 +6,35 @@
 #include "ir/fuse.h"
 #include "ir/infer.h"
 
-/* In a graph of the op alone: a number of the host is a constant, all else a parameter of its
- * shape. */
+#define MOST_NUMBERS 64 /* of an operand that is read */
+
+/* Where its elements are: the host's, or some integers of the device's that are read into
+ * `numbers`. NULL: nobody asks for elements. */
+static tssa_status *read_elements(const struct kernel_args *args, uint32_t index, int64_t *numbers,
+                                  void **elements)
+{
+    const struct tensor *tensor = &args->inputs[index]->tensor;
+    struct device_stream *stream = args->env->stream;
+    const struct device_place from = {tensor->data, tensor->offset}, to = {numbers, 0};
+    *elements = args->on_host[index] ? tensor->data : NULL;
+    if (args->on_host[index] || stream->context->device->computes_nothing ||
+        !dtype_is_integer(tensor->dtype) || tensor_count(tensor) > MOST_NUMBERS)
+        return NULL;
+    *elements = numbers;
+    return stream->context->device->copy(stream, DEVICE_COPY_OUT, to, from, tensor_bytes(tensor));
+}
+
+/* In a graph of the op alone: what has elements is a constant, all else a parameter of its shape.
+ */
 static tssa_status *stand_in(struct ir_graph *graph, const struct kernel_args *args, uint32_t index,
                              struct ir_value **value)
 {
-    const struct tensor *tensor = &args->inputs[index]->tensor;
-    if (args->on_host[index]) {
-        struct ir_op *constant = ir_constant_create(graph, tensor);
+    int64_t numbers[MOST_NUMBERS];
+    struct tensor tensor = args->inputs[index]->tensor;
+    TRY(read_elements(args, index, numbers, &tensor.data));
+    if (tensor.data) {
+        tensor.offset = 0;
+        struct ir_op *constant = ir_constant_create(graph, &tensor);
         TRY_ALLOC(constant);
         ir_op_append(graph->body, constant);
         *value = &constant->results[0];
@@ -21,7 +42,7 @@ static tssa_status *stand_in(struct ir_graph *graph, const struct kernel_args *a
     }
     *value = ir_block_add_param(graph->body);
     TRY_ALLOC(*value);
-    (*value)->type = type_tensor_const(&graph->types, tensor->dtype, tensor->rank, tensor->dims);
+    (*value)->type = type_tensor_const(&graph->types, tensor.dtype, tensor.rank, tensor.dims);
     TRY_ALLOC((*value)->type);
     return NULL;
 }

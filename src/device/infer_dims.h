@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dims of a result by the shapes of the operands, and by the integers of the host among them: what
- * inference (ir/infer.h) says of the op when these are constants. It copies the op, and so is for
- * what the plan does not tell.
+ * Dims of a result by the shapes of the operands, and by the integers among them, the host's and,
+ * where there are few, the device's, which are read: what inference (ir/infer.h) says of the op
+ * when these are constants. It copies the op, and so is for what the plan does not tell.
  */
 #ifndef TSSA_DEVICE_INFER_DIMS_H
 #define TSSA_DEVICE_INFER_DIMS_H

@@ -5,6 +5,7 @@
 #include "base/vec.h"
 #include "ir/fuse.h"
 #include "ir/memory.h"
+#include "ir/rule.h"
 #include "runtime/plan.h"
 
 /* A tensor of no more elements is an argument of a launch, and nothing to ask a device for. */
@@ -220,10 +221,36 @@ static bool tells_shapes(const struct ir_value *value)
     return false;
 }
 
+static bool tells_size(const struct ir_op *op, uint32_t operand);
+
+/* Of an operand of a fuse op: does one of its ops have it so? */
+static bool tells_fused_size(const struct ir_block *body, uint32_t operand)
+{
+    for (const struct ir_use *use = body->params[operand]->uses; use; use = use->next)
+        if (tells_size(use->user, (uint32_t)(use - use->user->operands)))
+            return true;
+    return false;
+}
+
+/* Is it a number of a slice of what an access reads? */
+static bool tells_slice(const struct ir_op *op, const struct ir_value *value)
+{
+    const struct rule *rule = ir_op_is(op, IR_OP_access) ? rule_of(op) : NULL;
+    for (uint32_t i = 0; rule && i < rule->n_steps; i++)
+        for (uint32_t k = 0; rule->steps[i].kind == RULE_SLICE && k < rule->steps[i].n_params; k++)
+            if (rule_param_value(op, &rule->steps[i].params[k]) == value)
+                return true;
+    return false;
+}
+
 /* Do the numbers of the operand tell how large the result is, or what of it is read? */
 static bool tells_size(const struct ir_op *op, uint32_t operand)
 {
     const struct ir_value *value = ir_operand(op, operand);
+    if (value && ir_fuse_body(op))
+        return tells_fused_size(ir_fuse_body(op), operand);
+    if (value && tells_slice(op, value))
+        return true;
     if (!value || op->info->max_operands == IR_VARIADIC || (op->info->flags & IR_SHAPE))
         return false;
     if (ir_op_is(op, IR_OP_Range) || ir_op_is(op, IR_OP_ConstantOfShape))

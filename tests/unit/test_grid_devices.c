@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What kernels of the device `opencl`, where there is one, and of `cuda`, on a fake driver, find
- * wrong: an error of the run that names what was fused, and of that run alone, whatever else runs
- * on other streams.
+ * Devices that launch grids, `opencl`, where there is one, and `cuda`, on a fake driver. What
+ * kernels find wrong is an error of the run that names what was fused, and of that run alone. How
+ * large a result is may be told by numbers that a kernel has computed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ struct fixture {
 };
 
 /* y = table[cast(where)] + table[cast(where)]: numbers that the host does not see. */
-static void make_model(struct onnx_model *model)
+static void make_lookup(struct onnx_model *model)
 {
     model_init(model, 8, 18);
     model_input(model, model->graph, "table", TSSA_FLOAT, "R,4");
@@ -40,14 +40,32 @@ static void make_model(struct onnx_model *model)
     model_node(model, model->graph, "Add", "g,g", "y");
 }
 
-static bool fixture_open(struct fixture *f, const char *device)
+/* y = -x[cast(exp(from)):] */
+static void make_slice(struct onnx_model *model)
+{
+    static const int64_t end = INT64_MAX;
+    model_init(model, 8, 18);
+    model_input(model, model->graph, "x", TSSA_FLOAT, "R,4");
+    model_input(model, model->graph, "from", TSSA_FLOAT, "1");
+    model_output(model, model->graph, "y", TSSA_FLOAT, "M,4");
+    model_initializer(model, model->graph,
+                      model_tensor(model, "end", TSSA_INT64, "1", &end, sizeof end));
+    model_node(model, model->graph, "Exp", "from", "e");
+    Onnx__NodeProto *cast = model_node(model, model->graph, "Cast", "e", "i");
+    model_attr_int(model, cast, "to", TSSA_INT64);
+    model_node(model, model->graph, "Slice", "x,i,end", "s");
+    model_node(model, model->graph, "Neg", "s", "y");
+}
+
+static bool fixture_open(struct fixture *f, const char *device,
+                         void (*make)(struct onnx_model *model))
 {
     const tssa_optimize_options optimize = {
         .struct_size = sizeof optimize, .level = 2, .target = TSSA_TARGET_SESSION};
     const tssa_session_options options = {.struct_size = sizeof options, .device = device};
     struct onnx_model model;
     size_t size;
-    make_model(&model);
+    make(&model);
     const void *bytes = model_pack(&model, &size);
     no_error(tssa_context_create(NULL, &f->context));
     no_error(tssa_model_load_memory(f->context, bytes, size, NULL, &f->model));
@@ -98,7 +116,7 @@ static void test_wrong_index(void **state)
 {
     struct fixture f;
     float y[N * 4];
-    if (!fixture_open(&f, *state)) {
+    if (!fixture_open(&f, *state, make_lookup)) {
         fixture_close(&f);
         skip();
     }
@@ -117,11 +135,38 @@ static void test_wrong_index(void **state)
     fixture_close(&f);
 }
 
+static void test_told_sizes(void **state)
+{
+    static const int64_t x_dims[] = {ROWS, 4}, from_dims[] = {1};
+    float x[ROWS * 4], from = 1.0f; /* exp(1) as an integer: 2 */
+    tssa_value *inputs[2], *y = NULL;
+    struct fixture f;
+    if (!fixture_open(&f, *state, make_slice)) {
+        fixture_close(&f);
+        skip();
+    }
+    for (int i = 0; i < ROWS * 4; i++)
+        x[i] = (float)i;
+    no_error(tssa_tensor_borrow(f.context, TSSA_FLOAT, 2, x_dims, x, sizeof x, &inputs[0]));
+    no_error(
+        tssa_tensor_borrow(f.context, TSSA_FLOAT, 1, from_dims, &from, sizeof from, &inputs[1]));
+    no_error(tssa_session_run(f.session, 2, inputs, 1, &y));
+    assert_int_equal(tssa_tensor_dims(y)[0], ROWS - 2);
+    for (int i = 0; i < (ROWS - 2) * 4; i++)
+        assert_true(((const float *)tssa_tensor_data(y))[i] == -(float)(i + 8));
+    tssa_value_free(inputs[0]);
+    tssa_value_free(inputs[1]);
+    tssa_value_free(y);
+    fixture_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_wrong_index, (void *)"opencl"),
         cmocka_unit_test_prestate(test_wrong_index, (void *)"cuda"),
+        cmocka_unit_test_prestate(test_told_sizes, (void *)"opencl"),
+        cmocka_unit_test_prestate(test_told_sizes, (void *)"cuda"),
     };
     fake_cuda_use(true);
     return cmocka_run_group_tests(tests, NULL, NULL);
