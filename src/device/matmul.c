@@ -141,3 +141,14 @@ tssa_status *gemm_problem(const struct tensor *a, const struct tensor *b,
     *(transposed.b ? &problem->b_row : &problem->b_column) = 1;
     return NULL;
 }
+
+tssa_status *gemm_bias_steps(const struct tensor *c, int64_t m, int64_t n, int64_t *row,
+                             int64_t *column)
+{
+    int64_t rows = c->rank == 2 ? c->dims[0] : 1, columns = c->rank >= 1 ? c->dims[c->rank - 1] : 1;
+    if (c->rank > 2 || (rows != 1 && rows != m) || (columns != 1 && columns != n))
+        return ERROR(TSSA_RUNTIME, "C does not broadcast to [%" PRId64 ", %" PRId64 "]", m, n);
+    *row = rows == 1 ? 0 : columns;
+    *column = columns == 1 ? 0 : 1;
+    return NULL;
+}

@@ -41,5 +41,8 @@ struct gemm_transposed gemm_transposed_of(const struct ir_op *op);
 /* Gemm's matrices, which are checked. */
 tssa_status *gemm_problem(const struct tensor *a, const struct tensor *b,
                           struct gemm_transposed transposed, struct matmul_problem *problem);
+/* Steps with which C is read as [m][n]; it broadcasts in one direction. */
+tssa_status *gemm_bias_steps(const struct tensor *c, int64_t m, int64_t n, int64_t *row,
+                             int64_t *column);
 
 #endif

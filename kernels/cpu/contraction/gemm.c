@@ -50,18 +50,6 @@ static tssa_status *gemm_of(const struct tensor *a, const struct tensor *b,
     return NULL;
 }
 
-/* Strides with which C is read as [m][n]; it broadcasts in one direction. */
-static tssa_status *bias_steps(const struct tensor *c, int64_t m, int64_t n, int64_t *row,
-                               int64_t *column)
-{
-    int64_t rows = c->rank == 2 ? c->dims[0] : 1, columns = c->rank >= 1 ? c->dims[c->rank - 1] : 1;
-    if (c->rank > 2 || (rows != 1 && rows != m) || (columns != 1 && columns != n))
-        return ERROR(TSSA_RUNTIME, "C does not broadcast to [%" PRId64 ", %" PRId64 "]", m, n);
-    *row = rows == 1 ? 0 : columns;
-    *column = columns == 1 ? 0 : 1;
-    return NULL;
-}
-
 /* One row of FLOAT; `add` may be NULL, and has a step of 0 or 1. */
 static void scale_row(const struct gemm_attrs *attrs, int64_t n, float *to, const float *add,
                       int64_t column)
@@ -171,7 +159,7 @@ static tssa_status *find_gemm(struct kernel_args *args, struct gemm_job *job)
     if (*c && (*c)->dtype != (*a)->dtype)
         return ERROR(TSSA_RUNTIME, "the operands must be matrices of one type");
     if (*c)
-        TRY(bias_steps(*c, gemm->m, gemm->n, &job->row, &job->column));
+        TRY(gemm_bias_steps(*c, gemm->m, gemm->n, &job->row, &job->column));
     TRY(kernel_output(args, 0, (*a)->dtype, 2, (const int64_t[]){gemm->m, gemm->n}, &job->y));
     gemm->c = job->y ? job->y->data : NULL;
     gemm->panels = job->attrs->panels;

@@ -97,6 +97,15 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 #define EACH_WARP_OF_PART(r, rows)                                                                 \
     for (int64_t r = block * blockDim.y + threadIdx.y; r < (rows); r += blocks * blockDim.y)
 
+/* Of texts that are kernels (kernels/grids): which block and warp it is, memory of the block, and
+ * where its threads meet. */
+#define BLOCK ((int64_t)blockIdx.x)
+#define BLOCKS ((int64_t)gridDim.x)
+#define WARP ((int)threadIdx.y)
+#define SHARED(type, name) __shared__ type name
+#define SHARED_PLACE(type) type *
+#define MEET __syncthreads()
+
 /* The lanes of a warp: what each of them has, what each of them does, and what all come to. */
 #define LANE ((int)threadIdx.x)
 #define LANES(type, name) type name

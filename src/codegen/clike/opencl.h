@@ -72,8 +72,8 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 #define LOAD(type, memory, offset) (*(__global const type *)((memory) + (offset)))
 #define STORE(type, memory, offset, value) (*(__global type *)((memory) + (offset)) = (value))
 
-/* What a launch is given: memory, and where in it the part's begins. What lanes come to is in memory
- * of the block's own. */
+/* What a launch is given: memory, and where in it the part's begins. What lanes come to is in
+ * memory of the block's own. */
 #define GIVEN(kind, name) kind name, int64_t name##_at
 #define PLACE_OF(name) name + name##_at
 #define BEGIN_LAUNCH __local uint64_t memory_of_lanes[LANE_COUNT];
@@ -90,6 +90,15 @@ SCALAR_FN double f64_fma(double a, double b, double c)
     for (int64_t i = (block * WARPS + (int64_t)get_local_id(1)) * LANE_COUNT + LANE; i < (n);      \
          i += blocks * WARPS * LANE_COUNT)
 #define EACH_WARP_OF_PART(r, rows) for (int64_t r = block; r < (rows); r += blocks)
+
+/* Of texts that are kernels (kernels/grids): which block and warp it is, memory of the block, and
+ * where its threads meet. */
+#define BLOCK ((int64_t)get_group_id(0))
+#define BLOCKS ((int64_t)get_num_groups(0))
+#define WARP ((int)get_local_id(1))
+#define SHARED(type, name) __local type name
+#define SHARED_PLACE(type) __local type *
+#define MEET barrier(CLK_LOCAL_MEM_FENCE)
 
 /* The lanes of a warp, which is the whole block: what each of them has, what each of them does, and
  * what all come to. */

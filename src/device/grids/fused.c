@@ -4,6 +4,7 @@
 #include "device/count.h"
 #include "device/grids/grids.h"
 #include "device/grids/launcher.h"
+#include "device/grids/operands.h"
 #include "device/grids/programs.h"
 #include "device/grids/sizes.h"
 #include "ir/fuse.h"
@@ -117,11 +118,6 @@ static void release(const void *state)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-static struct device_place place_of(const struct tensor *tensor)
-{
-    return (struct device_place){tensor->data, tensor->offset};
-}
-
 /* What could not be taken is copied into the result first. */
 static tssa_status *make_result(struct kernel_args *args, uint32_t index, uint32_t updates)
 {
@@ -137,22 +133,8 @@ static tssa_status *make_result(struct kernel_args *args, uint32_t index, uint32
         return NULL;
     const struct tensor *from = &args->inputs[updates - 1]->tensor;
     const enum device_copy kind = args->on_host[updates - 1] ? DEVICE_COPY_IN : DEVICE_COPY_WITHIN;
-    return device->copy(args->env->stream, kind, place_of(tensor), place_of(from),
+    return device->copy(args->env->stream, kind, grids_place(tensor), grids_place(from),
                         tensor_bytes(from));
-}
-
-/* What the host has becomes memory of the device, as long as the step; per operand, NULL: it was
- * there. */
-static tssa_status *upload(struct kernel_args *args, uint32_t index, struct buffer **buffers)
-{
-    const struct device *device = args->env->stream->context->device;
-    const struct tensor *tensor = &args->inputs[index]->tensor;
-    const size_t size = tensor_bytes(tensor);
-    if (buffers[index])
-        return NULL;
-    TRY(kernel_scratch(args, size ? size : 1, &buffers[index]));
-    const struct device_place to = {buffers[index]->data, buffers[index]->offset};
-    return device->copy(args->env->stream, DEVICE_COPY_IN, to, place_of(tensor), size);
 }
 
 /* ---- A launch -------------------------------------------------------------------------------- */
@@ -160,7 +142,7 @@ static tssa_status *upload(struct kernel_args *args, uint32_t index, struct buff
 struct call {
     struct kernel_args *args;
     const struct state *state;
-    struct buffer **buffers;
+    struct buffer **buffers; /* per operand, NULL: it is not the host's */
     struct launch_param *params;
     uint32_t n_params;
     int64_t numbers[GIR_MAX_NUMBERS];
@@ -176,13 +158,9 @@ static tssa_status *add_memory(struct call *call, const struct gir_whole *whole,
     struct launch_param *param = &call->params[call->n_params++];
     const uint32_t i = whole->index;
     param->is_memory = true;
-    if (is_result || !call->args->on_host[i]) {
-        param->place =
-            place_of(is_result ? &call->args->outputs[i]->tensor : &call->args->inputs[i]->tensor);
-        return NULL;
-    }
-    TRY(upload(call->args, i, call->buffers));
-    param->place = (struct device_place){call->buffers[i]->data, call->buffers[i]->offset};
+    if (!is_result)
+        return grids_operand(call->args, i, &call->buffers[i], &param->place);
+    param->place = grids_place(&call->args->outputs[i]->tensor);
     return NULL;
 }
 

@@ -5,6 +5,7 @@
 
 #include "device/devices.h"
 #include "device/grids/fused.h"
+#include "device/grids/product.h"
 #include "device/grids/programs.h"
 #include "gir/grid.h"
 #include "ir/fuse.h"
@@ -49,6 +50,16 @@ const struct kernel *grids_find_kernel(const struct ir_op *op)
     if (op->n_blocks || !ir_op_is_name(op))
         return NULL;
     return cpu_device.find_kernel(op); /* it computes nothing but dims */
+}
+
+const struct kernel *grids_find_kernel_or_text(const struct ir_op *op)
+{
+    const struct kernel *kernel = grids_find_kernel(op);
+    if (kernel || op->opaque || op->n_blocks || !suits_all(op))
+        return kernel;
+    if (grids_multiplies(op))
+        return &grids_product;
+    return NULL;
 }
 
 /* ---- What is fused --------------------------------------------------------------------------- */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What all devices do alike that launch grids (launcher.h): a fuse op is one launch, and so is a
- * lone op of which a grid can be made; views are names of memory, told by the host's kernels. All
- * else such a device lacks, unless it says otherwise.
+ * lone op of which a grid can be made; views are names of memory, told by the host's kernels. What
+ * is no grid has kernels that are written as text (kernels/grids): products of matrices
+ * (product.h). All else such a device lacks, unless it says otherwise.
  *
  * Launches are compiled when the first of them runs, all that a context has by then in a few texts,
  * or when a session is made that is to wait for that.
@@ -20,6 +21,8 @@
 
 /* As struct device has it. */
 const struct kernel *grids_find_kernel(const struct ir_op *op);
+/* With kernels that are texts, for devices whose launches have memory that a block shares. */
+const struct kernel *grids_find_kernel_or_text(const struct ir_op *op);
 
 /* What such a device fuses; `user` is its launcher. */
 #define GRIDS_FUSION(its_launcher)                                                                 \

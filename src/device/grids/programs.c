@@ -33,6 +33,8 @@ struct programs {
     struct grids_code *codes;
     VEC(struct program) programs;
     VEC(char *) notes;
+    /* Functions of each text, which programs have; NULL: it waits to be compiled. */
+    _Atomic(void *) texts[GRIDS_TEXT_COUNT][TSSA_DTYPE_COUNT];
 };
 
 /* ---- All of a context ------------------------------------------------------------------------ */
@@ -197,24 +199,35 @@ static bool print(const struct batch *batch, enum clike_dialect dialect, struct 
     return good && text_string(text);
 }
 
-static tssa_status *build(struct device_context *context, struct programs *all,
-                          const struct batch *batch, struct text *text)
+/* Of a text with `n` functions, which are the program's. */
+static tssa_status *build(struct device_context *context, struct programs *all, uint32_t n,
+                          struct text *text, void ***functions)
 {
-    const struct launcher *launcher = context->device->launcher;
-    struct program program = {.n = batch->n};
-    if (!vec_reserve(&all->programs, 1) || !print(batch, launcher->dialect, text))
+    struct program program = {.n = n};
+    if (!vec_reserve(&all->programs, 1))
         return status_out_of_memory();
-    program.functions = allocator_calloc(all->allocator, batch->n, sizeof *program.functions);
+    program.functions = allocator_calloc(all->allocator, n, sizeof *program.functions);
     TRY_ALLOC(program.functions);
-    tssa_status *status =
-        launcher->build(context, text_string(text), batch->n, program.functions, &program.handle);
+    tssa_status *status = context->device->launcher->build(context, text_string(text), n,
+                                                           program.functions, &program.handle);
     if (status) {
         allocator_free(all->allocator, program.functions);
         return status;
     }
-    for (uint32_t i = 0; i < batch->n; i++)
-        atomic_store(&batch->codes[i]->function, program.functions[i]);
     vec_push(&all->programs, program);
+    *functions = program.functions;
+    return NULL;
+}
+
+static tssa_status *build_batch(struct device_context *context, struct programs *all,
+                                const struct batch *batch, struct text *text)
+{
+    void **functions;
+    if (!print(batch, context->device->launcher->dialect, text))
+        return status_out_of_memory();
+    TRY(build(context, all, batch->n, text, &functions));
+    for (uint32_t i = 0; i < batch->n; i++)
+        atomic_store(&batch->codes[i]->function, functions[i]);
     return NULL;
 }
 
@@ -227,7 +240,7 @@ static tssa_status *compile(struct device_context *context, struct programs *all
         if (code != first)
             add_waiting(&batch, code);
     text_init(&text, all->allocator);
-    tssa_status *status = build(context, all, &batch, &text);
+    tssa_status *status = build_batch(context, all, &batch, &text);
     text_free(&text);
     return status;
 }
@@ -265,6 +278,42 @@ tssa_status *grids_compile_waiting(struct device_context *context)
     while (!status && (code = find_waiting(all)))
         status = compile(context, all, code);
     pthread_mutex_unlock(&all->lock);
+    return status;
+}
+
+/* ---- Texts ----------------------------------------------------------------------------------- */
+
+static tssa_status *compile_text(struct device_context *context, struct programs *all,
+                                 enum grids_text id, tssa_dtype dtype)
+{
+    const struct launcher *launcher = context->device->launcher;
+    void **functions;
+    struct text text;
+    text_init(&text, all->allocator);
+    tssa_status *status = grids_print_text(launcher->dialect, launcher->height, id, dtype, &text)
+                              ? build(context, all, grids_text_functions(id), &text, &functions)
+                              : status_out_of_memory();
+    if (!status)
+        atomic_store(&all->texts[id][dtype], functions);
+    text_free(&text);
+    return status;
+}
+
+tssa_status *grids_text_function(struct device_context *context, enum grids_text id,
+                                 tssa_dtype dtype, uint32_t index, void **function)
+{
+    struct programs *all = programs_of(context);
+    tssa_status *status = NULL;
+    TRY_ALLOC(all);
+    void **functions = atomic_load(&all->texts[id][dtype]);
+    if (!functions) {
+        pthread_mutex_lock(&all->lock);
+        if (!atomic_load(&all->texts[id][dtype]))
+            status = compile_text(context, all, id, dtype);
+        functions = atomic_load(&all->texts[id][dtype]);
+        pthread_mutex_unlock(&all->lock);
+    }
+    *function = functions ? functions[index] : NULL;
     return status;
 }
 

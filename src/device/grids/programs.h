@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Launches of a context, and the programs that they are compiled to (struct launcher). A launch is
- * known by the bytes of its kernels.
+ * known by the bytes of its kernels; a kernel that is written as text by that and its type.
  *
  * Threads: any may ask at any time; one compiles, and the others wait for it.
  */
 #ifndef TSSA_DEVICE_GRIDS_PROGRAMS_H
 #define TSSA_DEVICE_GRIDS_PROGRAMS_H
 
-#include "device/device.h"
+#include "device/grids/texts.h"
 #include "gir/grid.h"
 
 struct grids_code;
@@ -21,6 +21,10 @@ tssa_status *grids_code_find(struct device_context *context, const struct gir_gr
  * one text it says each time. */
 tssa_status *grids_code_function(struct device_context *context, struct grids_code *code,
                                  void **function);
+
+/* The same of a text: one of its functions. */
+tssa_status *grids_text_function(struct device_context *context, enum grids_text id,
+                                 tssa_dtype dtype, uint32_t index, void **function);
 
 /* Where an op notes that it has found something wrong: a byte of the stream's notes, below
  * GRIDS_NOTES, the lower the earlier it was asked for; the last one is for all that come too late.

@@ -4,6 +4,7 @@
  * codegen/clike/opencl.h; loops are driven by the host.
  */
 #include "device/devices.h"
+#include "device/grids/product.h"
 #include "device/memory.h"
 #include "device/opencl/opencl.h"
 
@@ -22,8 +23,9 @@ const struct device opencl_device = {
     .launcher = &opencl_launcher,
     .connect = opencl_connect,
     .close = opencl_disconnect,
-    .find_kernel = grids_find_kernel,
+    .find_kernel = grids_find_kernel_or_text,
     .compile_waiting = grids_compile_waiting,
+    .library = &grids_library,
     .fusion = lend,
     .stream_open = opencl_stream_open,
     .stream_close = opencl_stream_close,

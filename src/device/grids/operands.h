@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a launch finds what it is given. */
+#ifndef TSSA_DEVICE_GRIDS_OPERANDS_H
+#define TSSA_DEVICE_GRIDS_OPERANDS_H
+
+#include "device/kernel.h"
+#include "device/place.h"
+
+static inline struct device_place grids_place(const struct tensor *tensor)
+{
+    return (struct device_place){tensor->data, tensor->offset};
+}
+
+/* An operand's elements in the device's memory. What the host has is copied there first, once, into
+ * *buffer, NULL before, which is to be released after the launch; NULL: they were there. */
+tssa_status *grids_operand(struct kernel_args *args, uint32_t index, struct buffer **buffer,
+                           struct device_place *place);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/grids_run.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/no_error.h"
+#include "common/same_value.h"
+#include "common/test_device.h"
+#include "ir/infer.h"
+#include "ir/parser.h"
+#include "runtime/executor.h"
+
+static void connect_or_skip(struct device_context *context)
+{
+    device_context_open(context, device_find("opencl"), &allocator_default, NULL);
+    context->host = test_device();
+    tssa_status *status = device_context_connect(context);
+    if (tssa_status_code(status) == TSSA_UNSUPPORTED) {
+        print_message("%s\n", tssa_status_message(status));
+        tssa_status_free(status);
+        device_context_close(context);
+        skip();
+    }
+    no_error(status);
+}
+
+void grids_run_open(struct grids_run *run, const char *text)
+{
+    memset(run, 0, sizeof *run);
+    connect_or_skip(&run->device);
+    no_error(ir_parse(&allocator_default, text, strlen(text), &run->graph));
+    no_error(ir_infer_graph(run->graph));
+    for (const struct ir_op *op = run->graph->body->first; op; op = op->next)
+        if (!ir_op_is(op, IR_OP_Constant) && !ir_op_is(op, IR_OP_return) &&
+            !run->device.device->find_kernel(op))
+            fail_msg("the device has no kernel of %s", op->info->name);
+    no_error(plan_create(run->graph, &run->device, &run->on_device));
+    no_error(plan_create(run->graph, test_device(), &run->on_host));
+}
+
+static void release(struct grids_run *run)
+{
+    for (int i = 0; i < GRIDS_RUN_MAX; i++) {
+        value_release(&run->made[i]);
+        value_release(&run->wanted[i]);
+    }
+}
+
+void grids_run_close(struct grids_run *run)
+{
+    release(run);
+    plan_free(run->on_device);
+    plan_free(run->on_host);
+    ir_graph_free(run->graph);
+    device_context_close(&run->device);
+}
+
+static tssa_status *execute(const struct plan *plan, const struct value *const *inputs,
+                            struct value *outputs)
+{
+    struct run *run;
+    memset(outputs, 0, GRIDS_RUN_MAX * sizeof *outputs);
+    TRY(run_create(plan, &allocator_default, NULL, false, &run));
+    tssa_status *status = run_execute(run, inputs, outputs);
+    run_free(run);
+    return status;
+}
+
+bool grids_run_go(struct grids_run *run, const struct value *const *inputs)
+{
+    release(run);
+    tssa_status *wanted = execute(run->on_host, inputs, run->wanted),
+                *made = execute(run->on_device, inputs, run->made);
+    const bool good = !wanted;
+    if (good)
+        no_error(made);
+    else
+        assert_string_equal(tssa_status_message(made), tssa_status_message(wanted));
+    tssa_status_free(made);
+    tssa_status_free(wanted);
+    return good;
+}
+
+void grids_run_same(struct grids_run *run, const struct value *const *inputs)
+{
+    if (!grids_run_go(run, inputs))
+        return;
+    for (int i = 0; i < GRIDS_RUN_MAX; i++)
+        if (!same_value(&run->made[i], &run->wanted[i]))
+            fail_msg("output %d is not the CPU's", i);
+}

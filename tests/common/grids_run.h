@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program on the device `opencl`, of which every op has a kernel there, and on the CPU:
+ *
+ *     struct grids_run run;
+ *     grids_run_open(&run, "graph @g ... ");     (skips the test where there is no such device)
+ *     grids_run_go(&run, inputs);
+ *     ... run.made[0], run.wanted[0] ...
+ *     grids_run_close(&run);
+ */
+#ifndef TSSA_TESTS_COMMON_GRIDS_RUN_H
+#define TSSA_TESTS_COMMON_GRIDS_RUN_H
+
+#include "device/device.h"
+#include "runtime/plan.h"
+
+#define GRIDS_RUN_MAX 4 /* outputs */
+
+struct grids_run {
+    struct device_context device;
+    struct ir_graph *graph;
+    struct plan *on_device, *on_host;
+    struct value made[GRIDS_RUN_MAX], wanted[GRIDS_RUN_MAX]; /* of the last run */
+};
+
+void grids_run_open(struct grids_run *run, const char *text);
+void grids_run_close(struct grids_run *run);
+/* Fails the test unless both succeed, or both fail with the same message; false: they failed. */
+bool grids_run_go(struct grids_run *run, const struct value *const *inputs);
+/* And all outputs have the same bits. */
+void grids_run_same(struct grids_run *run, const struct value *const *inputs);
+
+#endif
