@@ -286,3 +286,26 @@ bool dtype_file_bytes(tssa_dtype dtype, size_t count, size_t *bytes)
     *bytes = count / per_byte + (count % per_byte != 0);
     return true;
 }
+
+uint64_t dtype_value_bits(tssa_dtype dtype)
+{
+    static const uint64_t bits[TSSA_DTYPE_COUNT] = {
+        [TSSA_FLOAT] = 0x7fffffff,
+        [TSSA_UINT8] = 0xff,
+        [TSSA_INT8] = 0xff,
+        [TSSA_UINT16] = 0xffff,
+        [TSSA_INT16] = 0xffff,
+        [TSSA_INT32] = 0xffffffff,
+        [TSSA_INT64] = UINT64_MAX,
+        [TSSA_STRING] = UINT64_MAX,
+        [TSSA_BOOL] = 0xff,
+        [TSSA_FLOAT16] = 0x7fff,
+        [TSSA_DOUBLE] = INT64_MAX,
+        [TSSA_UINT32] = 0xffffffff,
+        [TSSA_UINT64] = UINT64_MAX,
+        [TSSA_COMPLEX64] = 0x7fffffff7fffffff,
+        [TSSA_COMPLEX128] = INT64_MAX,
+        [TSSA_BFLOAT16] = 0x7fff,
+    };
+    return (unsigned)dtype < TSSA_DTYPE_COUNT ? bits[dtype] : 0;
+}

@@ -98,4 +98,8 @@ void dtype_pack(tssa_dtype dtype, const uint8_t *elements, size_t count, uint8_t
 /* Bytes of `count` elements in a file; false on overflow. STRING: false. */
 bool dtype_file_bytes(tssa_dtype dtype, size_t count, size_t *bytes);
 
+/* The bits of an element (of a half of it, for 16 bytes) that make it differ from zero: not a sign.
+ * 0: of this type nobody asks that. */
+uint64_t dtype_value_bits(tssa_dtype dtype);
+
 #endif

@@ -92,11 +92,18 @@ static void expect_products(const struct grids_run *run, int output, double tole
 /* In texts of programs the type is @@@. */
 static void open_text(struct grids_run *run, const char *program, const char *type)
 {
-    char text[600];
-    assert_true(strlen(program) < sizeof text);
-    strcpy(text, program);
-    for (char *at = text; (at = strstr(at, "@@@"));)
-        memcpy(at, type, 3);
+    char text[1000];
+    size_t size = 0;
+    while (*program) {
+        const bool is_type = strncmp(program, "@@@", 3) == 0;
+        assert_true(size + 16 < sizeof text);
+        if (is_type)
+            size += (size_t)snprintf(text + size, 16, "%s", type);
+        else
+            text[size++] = *program;
+        program += is_type ? 3 : 1;
+    }
+    text[size] = '\0';
     grids_run_open(run, text);
 }
 
@@ -219,10 +226,196 @@ static void test_gemm(void **state)
         gemm(&o, (i ^ i >> 1 ^ i >> 2) & 1, i & 1, i >> 1 & 1, i >> 2 & 1);
 }
 
+/* ---- Elements that are moved ----------------------------------------------------------------- */
+
+/* Of every size that words have. */
+static const tssa_dtype moved_types[] = {TSSA_BOOL,   TSSA_INT8,   TSSA_FLOAT16,  TSSA_INT32,
+                                         TSSA_DOUBLE, TSSA_UINT64, TSSA_COMPLEX64};
+#define MOVED_TYPES (sizeof moved_types / sizeof *moved_types)
+
+/* Any bits, zeros of both signs among them. */
+static struct tensor *add_bits(struct operands *o, tssa_dtype dtype, int rank, const int64_t *dims,
+                               int percent)
+{
+    struct tensor *x = add(o, dtype, rank, dims);
+    const size_t size = tssa_dtype_size(dtype);
+    memset(x->data, 0, tensor_bytes(x));
+    for (size_t i = 0; i < tensor_count(x); i++) {
+        unsigned char *element = (unsigned char *)x->data + i * size;
+        for (size_t k = 0; random_chance(&o->random, percent) && k < size; k++)
+            element[k] = dtype == TSSA_BOOL ? 1 : (unsigned char)random_bits(&o->random);
+        if (dtype != TSSA_BOOL && random_chance(&o->random, 5))
+            element[size - 1] = 0x80;
+    }
+    return x;
+}
+
+static struct tensor *add_ints(struct operands *o, int64_t n, const int64_t *values)
+{
+    struct tensor *x = add(o, TSSA_INT64, 1, &n);
+    memcpy(x->data, values, (size_t)n * sizeof *values);
+    return x;
+}
+
+/* 1 or so many, at times none. */
+static int64_t one_or(struct operands *o, int64_t size)
+{
+    return random_chance(&o->random, 30) ? 1 : random_chance(&o->random, 3) ? 0 : size;
+}
+
+static void test_expand(void **state)
+{
+    (void)state;
+    for (size_t t = 0; t < MOVED_TYPES; t++) {
+        struct grids_run run;
+        struct operands o;
+        open_text(
+            &run,
+            "graph @g opset(\"\": 18) ir_version(8) (%x: @@@[A, B, C], %s: i64[4]) -> (%y) {\n"
+            "  %y = Expand@13(%x, %s): @@@[D, E, F, G]\n"
+            "  return(%y)\n"
+            "}\n",
+            dtype_info(moved_types[t])->ir_name);
+        operands_open(&o, 11 + t);
+        for (int i = 0; i < ROUNDS / 4; i++) {
+            const int64_t dims[] = {some_size(&o), 5, random_int(&o.random, 1, 70)};
+            add_bits(&o, moved_types[t], 3,
+                     (const int64_t[]){one_or(&o, dims[0]), one_or(&o, 5), one_or(&o, dims[2])},
+                     80);
+            add_ints(&o, 4,
+                     (const int64_t[]){one_or(&o, 3), one_or(&o, dims[0]), one_or(&o, 5),
+                                       one_or(&o, dims[2])});
+            grids_run_same(&run, o.given);
+            operands_clear(&o);
+        }
+        grids_run_close(&run);
+    }
+}
+
+static void test_constant_of_shape(void **state)
+{
+    struct grids_run run;
+    struct operands o;
+    (void)state;
+    grids_run_open(&run,
+                   "graph @g opset(\"\": 18) ir_version(8) (%s: i64[2]) -> (%a, %b, %c, %d) {\n"
+                   "  %a = ConstantOfShape@9(%s) {value = f64[1] [-0.1]}: f64[M, N]\n"
+                   "  %b = ConstantOfShape@9(%s) {value = bool[1] [true]}: bool[M, N]\n"
+                   "  %c = ConstantOfShape@9(%s): f32[M, N]\n"
+                   "  %d = ConstantOfShape@9(%s) {value = i16[1] [-3]}: i16[M, N]\n"
+                   "  return(%a, %b, %c, %d)\n"
+                   "}\n");
+    operands_open(&o, 21);
+    for (int i = 0; i < ROUNDS / 4; i++) {
+        add_ints(&o, 2, (const int64_t[]){some_size(&o), some_size(&o)});
+        grids_run_same(&run, o.given);
+        operands_clear(&o);
+    }
+    add_ints(&o, 2, (const int64_t[]){3, -1});
+    grids_run_same(&run, o.given);
+    operands_clear(&o);
+    grids_run_close(&run);
+}
+
+/* ---- What is kept ---------------------------------------------------------------------------- */
+
+/* At times more than a block looks at. */
+static int64_t some_length(struct operands *o)
+{
+    return random_chance(&o->random, 30) ? random_int(&o->random, 2000, 9000) : some_size(o);
+}
+
+static void test_non_zero(void **state)
+{
+    (void)state;
+    for (size_t t = 0; t < MOVED_TYPES; t++) {
+        struct grids_run run;
+        struct operands o;
+        open_text(
+            &run,
+            "graph @g opset(\"\": 18) ir_version(8) (%x: @@@[A], %y: @@@[A, B, C], %z: @@@[]) "
+            "-> (%a, %b, %c) {\n"
+            "  %a = NonZero@13(%x)\n"
+            "  %b = NonZero@13(%y)\n"
+            "  %c = NonZero@13(%z)\n"
+            "  return(%a, %b, %c)\n"
+            "}\n",
+            dtype_info(moved_types[t])->ir_name);
+        operands_open(&o, 31 + t);
+        for (int i = 0; i < ROUNDS / 4; i++) {
+            const int64_t n = some_length(&o);
+            const int percent = (int)random_int(&o.random, 0, 100);
+            add_bits(&o, moved_types[t], 1, &n, percent);
+            add_bits(&o, moved_types[t], 3,
+                     (const int64_t[]){n, random_int(&o.random, 1, 4), random_int(&o.random, 1, 3)},
+                     percent);
+            add_bits(&o, moved_types[t], 0, &n, percent);
+            grids_run_same(&run, o.given);
+            operands_clear(&o);
+        }
+        grids_run_close(&run);
+    }
+}
+
+static void test_many_non_zeros(void **state)
+{
+    struct grids_run run;
+    struct operands o;
+    const int64_t dims[] = {1500, 1000};
+    (void)state;
+    grids_run_open(&run, "graph @g opset(\"\": 18) ir_version(8) (%x: i8[A, B]) -> (%a) {\n"
+                         "  %a = NonZero@13(%x)\n"
+                         "  return(%a)\n"
+                         "}\n");
+    operands_open(&o, 41);
+    add_bits(&o, TSSA_INT8, 2, dims, 50);
+    grids_run_same(&run, o.given);
+    operands_clear(&o);
+    grids_run_close(&run);
+}
+
+static void test_compress(void **state)
+{
+    (void)state;
+    for (size_t t = 0; t < MOVED_TYPES; t++) {
+        struct grids_run run;
+        struct operands o;
+        open_text(
+            &run,
+            "graph @g opset(\"\": 18) ir_version(8) (%x: @@@[A, B, C], %m: bool[N]) -> (%a, %b, "
+            "%c, %d) {\n"
+            "  %a = Compress@11(%x, %m) {axis = 0}\n"
+            "  %b = Compress@11(%x, %m) {axis = 1}\n"
+            "  %c = Compress@11(%x, %m) {axis = -1}\n"
+            "  %d = Compress@11(%x, %m)\n"
+            "  return(%a, %b, %c, %d)\n"
+            "}\n",
+            dtype_info(moved_types[t])->ir_name);
+        operands_open(&o, 51 + t);
+        for (int i = 0; i < ROUNDS / 2; i++) {
+            const int64_t n = random_int(&o.random, 1, 12), length = some_length(&o) / 12 + 1;
+            const bool behind = random_chance(&o.random, 20); /* an error, unless nothing is true */
+            const int64_t masked = behind ? n + 3 : random_int(&o.random, 0, n);
+            add_bits(&o, moved_types[t], 3,
+                     (const int64_t[]){n + random_int(&o.random, 0, length), n, n + 1}, 80);
+            add_bits(&o, TSSA_BOOL, 1, &masked, (int)random_int(&o.random, 0, behind ? 30 : 100));
+            grids_run_same(&run, o.given);
+            operands_clear(&o);
+        }
+        grids_run_close(&run);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_matmul), cmocka_unit_test(test_matmul_of_more_axes),
-        cmocka_unit_test(test_matmul_of_unlike_sizes), cmocka_unit_test(test_gemm)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_matmul),
+                                       cmocka_unit_test(test_matmul_of_more_axes),
+                                       cmocka_unit_test(test_matmul_of_unlike_sizes),
+                                       cmocka_unit_test(test_gemm),
+                                       cmocka_unit_test(test_expand),
+                                       cmocka_unit_test(test_constant_of_shape),
+                                       cmocka_unit_test(test_non_zero),
+                                       cmocka_unit_test(test_many_non_zeros),
+                                       cmocka_unit_test(test_compress)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "device/expand.h"
 #include "kernels/cpu/lib/strided.h"
 
 static size_t element_size(const struct tensor *tensor)
@@ -372,29 +373,16 @@ static tssa_status *expand_run(struct kernel_args *args)
 {
     const struct tensor *x;
     struct tensor *y;
-    int64_t shape[TSSA_MAX_RANK], strides[TSSA_MAX_RANK];
+    struct strided_box box = {0};
+    int64_t shape[TSSA_MAX_RANK];
     size_t count;
     TRY(kernel_tensor(args, 0, &x));
     TRY(kernel_ints(args, 1, shape, TSSA_MAX_RANK, &count));
-    int rank = x->rank > (int)count ? x->rank : (int)count;
-    struct strided_box box = {.rank = rank};
-    tensor_strides(x->rank, x->dims, strides);
-    for (int i = 0; i < rank; i++) {
-        int xi = i - (rank - x->rank), si = i - (rank - (int)count);
-        int64_t dim = xi >= 0 ? x->dims[xi] : 1, wanted = si >= 0 ? shape[si] : 1;
-        if (wanted < 0 || (dim != wanted && dim != 1 && wanted != 1)) {
-            char text[160];
-            tensor_describe(x, text, sizeof text);
-            return ERROR(TSSA_RUNTIME, "cannot expand %s: dim %d would become %lld", text, xi,
-                         (long long)wanted);
-        }
-        box.dims[i] = dim == 1 ? wanted : dim;
-        box.from[i] = dim == 1 ? 0 : strides[xi];
-    }
-    TRY(kernel_output(args, 0, x->dtype, rank, box.dims, &y));
+    TRY(expand_resolve(x, shape, (int)count, &box.rank, box.dims, box.from));
+    TRY(kernel_output(args, 0, x->dtype, box.rank, box.dims, &y));
     if (!y || tensor_count(y) == 0)
         return NULL;
-    tensor_strides(rank, box.dims, box.to);
+    tensor_strides(box.rank, box.dims, box.to);
     strided_copy(args->env->team, element_size(x), &box, y->data, x->data);
     return NULL;
 }

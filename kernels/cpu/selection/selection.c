@@ -239,28 +239,6 @@ const struct kernel cpu_kernel_compress = {.prepare = compress_prepare, .run = c
 
 /* ---- NonZero --------------------------------------------------------------------------------- */
 
-/*
- * The bits of an element (of a half of it, for 16 bytes) that make it differ from zero: not a sign.
- */
-static const uint64_t value_bits[TSSA_DTYPE_COUNT] = {
-    [TSSA_FLOAT] = 0x7fffffff,
-    [TSSA_UINT8] = 0xff,
-    [TSSA_INT8] = 0xff,
-    [TSSA_UINT16] = 0xffff,
-    [TSSA_INT16] = 0xffff,
-    [TSSA_INT32] = 0xffffffff,
-    [TSSA_INT64] = UINT64_MAX,
-    [TSSA_STRING] = UINT64_MAX,
-    [TSSA_BOOL] = 0xff,
-    [TSSA_FLOAT16] = 0x7fff,
-    [TSSA_DOUBLE] = INT64_MAX,
-    [TSSA_UINT32] = 0xffffffff,
-    [TSSA_UINT64] = UINT64_MAX,
-    [TSSA_COMPLEX64] = 0x7fffffff7fffffff,
-    [TSSA_COMPLEX128] = INT64_MAX,
-    [TSSA_BFLOAT16] = 0x7fff,
-};
-
 /* Elements are looked at in chunks, each of which knows how many were found in those before it. */
 #define CHUNK 32768
 #define MARKS 1024 /* elements of more than a byte that are marked before they are numbered */
@@ -385,7 +363,7 @@ static tssa_status *non_zero_run(struct kernel_args *args)
     struct non_zero job = {0};
     struct buffer *found;
     TRY(kernel_tensor(args, 0, &job.x));
-    job.bits = value_bits[job.x->dtype];
+    job.bits = dtype_value_bits(job.x->dtype);
     if (job.bits == 0)
         return ERROR(TSSA_UNSUPPORTED, "%s has no zero test", dtype_info(job.x->dtype)->ir_name);
     job.finder = finder_of(job.x->dtype);

@@ -5,8 +5,10 @@
 
 #include "device/devices.h"
 #include "device/grids/fused.h"
+#include "device/grids/keep.h"
 #include "device/grids/product.h"
 #include "device/grids/programs.h"
+#include "device/grids/spread.h"
 #include "gir/grid.h"
 #include "ir/fuse.h"
 #include "ir/memory.h"
@@ -59,6 +61,9 @@ const struct kernel *grids_find_kernel_or_text(const struct ir_op *op)
         return kernel;
     if (grids_multiplies(op))
         return &grids_product;
+    const struct kernel *text = grids_spread_find(op);
+    if (text || (text = grids_keep_find(op)))
+        return text;
     return NULL;
 }
 

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/grids/operands.h"
 
+#include <string.h>
+
 #include "device/device.h"
+
+static bool is_on_host(const struct kernel_args *args, uint32_t index)
+{
+    return args->on_host && args->on_host[index];
+}
 
 static tssa_status *upload(struct kernel_args *args, const struct tensor *tensor,
                            struct buffer **buffer)
@@ -18,10 +25,43 @@ tssa_status *grids_operand(struct kernel_args *args, uint32_t index, struct buff
 {
     const struct tensor *tensor = &args->inputs[index]->tensor;
     *place = grids_place(tensor);
-    if (!args->on_host || !args->on_host[index])
+    if (!is_on_host(args, index))
         return NULL;
     if (!*buffer)
         TRY(upload(args, tensor, buffer));
     *place = (struct device_place){(*buffer)->data, (*buffer)->offset};
+    return NULL;
+}
+
+tssa_status *grids_read(const struct kernel_args *args, uint32_t index, size_t offset, void *to,
+                        size_t size)
+{
+    const struct device *device = args->env->stream->context->device;
+    const struct tensor *tensor = &args->inputs[index]->tensor;
+    struct device_place from = grids_place(tensor);
+    if (size && is_on_host(args, index))
+        memcpy(to, (const char *)tensor->data + offset, size);
+    if (!size || is_on_host(args, index))
+        return NULL;
+    from.offset += offset;
+    return device->copy(args->env->stream, DEVICE_COPY_OUT, (struct device_place){to, 0}, from,
+                        size);
+}
+
+tssa_status *grids_ints(const struct kernel_args *args, uint32_t index, int64_t *values,
+                        size_t capacity, size_t *count)
+{
+    const struct tensor *tensor;
+    TRY(kernel_tensor(args, index, &tensor));
+    const size_t n = tensor_count(tensor), size = tssa_dtype_size(tensor->dtype);
+    if (is_on_host(args, index) || !dtype_is_integer(tensor->dtype) || n > capacity)
+        return kernel_ints(args, index, values, capacity, count);
+    TRY(grids_read(args, index, 0, values, n * size));
+    for (size_t i = n; i-- > 0;) { /* from the last one on: they become longer where they are */
+        unsigned char element[sizeof *values];
+        memcpy(element, (const char *)values + i * size, size);
+        values[i] = dtype_load_int64(tensor->dtype, element);
+    }
+    *count = n;
     return NULL;
 }

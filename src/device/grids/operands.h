@@ -16,4 +16,11 @@ static inline struct device_place grids_place(const struct tensor *tensor)
 tssa_status *grids_operand(struct kernel_args *args, uint32_t index, struct buffer **buffer,
                            struct device_place *place);
 
+/* `size` bytes of an operand, from one on, which are there when it returns. */
+tssa_status *grids_read(const struct kernel_args *args, uint32_t index, size_t offset, void *to,
+                        size_t size);
+/* As kernel_ints, wherever the elements are. */
+tssa_status *grids_ints(const struct kernel_args *args, uint32_t index, int64_t *values,
+                        size_t capacity, size_t *count);
+
 #endif

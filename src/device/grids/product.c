@@ -230,7 +230,6 @@ static tssa_status *scale_and_add(struct kernel_args *args, const struct job *jo
 {
     const struct state *state = args->state;
     const int64_t count = (int64_t)tensor_count(job->y);
-    const uint32_t threads = grids_threads(args->env->stream->context);
     int64_t row = 0, column = 0;
     if (state->alpha == 1 && state->beta == 1 && !job->c)
         return NULL;
@@ -246,8 +245,7 @@ static tssa_status *scale_and_add(struct kernel_args *args, const struct job *jo
                                           grids_number(job->c != NULL),
                                           grids_number(bits_of(job->y->dtype, state->alpha)),
                                           grids_number(bits_of(job->y->dtype, state->beta))};
-    return grids_launch_text(args->env->stream, GRIDS_TEXT_SCALE, job->y->dtype, 0,
-                             (count + threads - 1) / threads, params,
+    return grids_launch_each(args->env->stream, GRIDS_TEXT_SCALE, job->y->dtype, 0, count, params,
                              sizeof params / sizeof *params);
 }
 

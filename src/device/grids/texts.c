@@ -13,6 +13,13 @@ static const char *const lines_of_scale[] = {
 #include "kernels/grids/scale.inc"
     NULL};
 
+static const char *const lines_of_spread[] = {
+#include "kernels/grids/spread.inc"
+    NULL};
+static const char *const lines_of_keep[] = {
+#include "kernels/grids/keep.inc"
+    NULL};
+
 static const struct {
     const char *const *lines;
     uint32_t functions;
@@ -32,10 +39,14 @@ uint32_t grids_text_functions(enum grids_text text)
 /* What a text says of its type. */
 static const struct type {
     tssa_dtype dtype;
-    const char *name, *fma, *of_bits;
+    const char *name, *fma, *of_bits; /* of floats */
 } types[] = {
     {TSSA_FLOAT, "float", "f32_fma", "f32_of((uint32_t)(bits))"},
     {TSSA_DOUBLE, "double", "f64_fma", "f64_of((uint64_t)(bits))"},
+    {TSSA_UINT8, "uint8_t", NULL, NULL},
+    {TSSA_UINT16, "uint16_t", NULL, NULL},
+    {TSSA_UINT32, "uint32_t", NULL, NULL},
+    {TSSA_UINT64, "uint64_t", NULL, NULL},
 };
 
 static void print_type(tssa_dtype dtype, struct text *text)
@@ -43,8 +54,22 @@ static void print_type(tssa_dtype dtype, struct text *text)
     size_t i = 0;
     while (types[i].dtype != dtype)
         i++;
-    text_printf(text, "#define T %s\n#define FMA %s\n#define OF_BITS(bits) %s\n", types[i].name,
-                types[i].fma, types[i].of_bits);
+    text_printf(text, "#define T %s\n", types[i].name);
+    if (types[i].fma)
+        text_printf(text, "#define FMA %s\n#define OF_BITS(bits) %s\n", types[i].fma,
+                    types[i].of_bits);
+}
+
+/* RANK parameters, which are called d0, d1, ..., and their names. */
+static void print_axes(struct text *text)
+{
+    text_printf(text, "#define RANK %d\n#define AXES(d)", TSSA_MAX_RANK);
+    for (int i = 0; i < TSSA_MAX_RANK; i++)
+        text_printf(text, "%s int64_t d##%d", i ? "," : "", i);
+    text_puts(text, "\n#define OF_AXES(d)");
+    for (int i = 0; i < TSSA_MAX_RANK; i++)
+        text_printf(text, "%s d##%d", i ? "," : "", i);
+    text_putc(text, '\n');
 }
 
 bool grids_print_text(enum clike_dialect dialect, uint32_t height, enum grids_text id,
@@ -57,6 +82,7 @@ bool grids_print_text(enum clike_dialect dialect, uint32_t height, enum grids_te
     text_puts(text, "#define THREADS (WARP_COUNT * LANE_COUNT)\n"
                     "#define THREAD (BLOCK * THREADS + WARP * LANE_COUNT + LANE)\n"
                     "#define ALL_THREADS (BLOCKS * THREADS)\n");
+    print_axes(text);
     text_puts(text, texts[id].defines);
     for (const char *const *line = texts[id].lines; *line; line++)
         text_puts(text, *line);
@@ -80,4 +106,22 @@ tssa_status *grids_launch_text(struct device_stream *stream, enum grids_text id,
     TRY(grids_text_function(stream->context, id, dtype, function, &launch.function));
     stream->counts.launches++;
     return launcher->launch(stream, &launch);
+}
+
+tssa_status *grids_launch_each(struct device_stream *stream, enum grids_text id, tssa_dtype dtype,
+                               uint32_t function, int64_t items, const struct launch_param *params,
+                               uint32_t n_params)
+{
+    const int64_t threads = grids_threads(stream->context);
+    return grids_launch_text(stream, id, dtype, function, items / threads + (items % threads != 0),
+                             params, n_params);
+}
+
+tssa_dtype grids_word(tssa_dtype dtype)
+{
+    static const tssa_dtype words[] = {
+        [1] = TSSA_UINT8, [2] = TSSA_UINT16, [4] = TSSA_UINT32, [8] = TSSA_UINT64};
+    const size_t size = tssa_dtype_size(dtype);
+    return dtype != TSSA_STRING && size < sizeof words / sizeof *words ? words[size]
+                                                                       : TSSA_UNDEFINED;
 }

@@ -41,5 +41,12 @@ uint32_t grids_threads(const struct device_context *context);
 tssa_status *grids_launch_text(struct device_stream *stream, enum grids_text id, tssa_dtype dtype,
                                uint32_t function, int64_t blocks, const struct launch_param *params,
                                uint32_t n_params);
+/* The same of as many threads as there are items, or as many as make sense. */
+tssa_status *grids_launch_each(struct device_stream *stream, enum grids_text id, tssa_dtype dtype,
+                               uint32_t function, int64_t items, const struct launch_param *params,
+                               uint32_t n_params);
+
+/* The type that elements are moved as; TSSA_UNDEFINED: texts do not move these. */
+tssa_dtype grids_word(tssa_dtype dtype);
 
 #endif

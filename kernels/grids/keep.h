@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The numbers of elements that are not zero, in their order, in three launches: how many each chunk
+ * has, how many there are before each chunk, and where they are. A block has a chunk at a time, of
+ * which each thread has EACH elements that lie side by side. An element is zero where these bits of
+ * it are.
+ */
+#define EACH 8
+#define CHUNK (THREADS * EACH)
+#define OWN (WARP * LANE_COUNT + LANE)
+
+/* A bit for each of the thread's elements. */
+SCALAR_FN int find(OPERAND_IN_PLACE x, int64_t first, int64_t count, int64_t bits)
+{
+    int found = 0;
+    for (int e = 0; e < EACH && first + e < count; e++)
+        if (LOAD(T, x, (first + e) * (int64_t)sizeof(T)) & (T)bits)
+            found |= 1 << e;
+    return found;
+}
+
+SCALAR_FN int count_bits(int bits)
+{
+    int count = 0;
+    for (int e = 0; e < EACH; e++)
+        count += bits >> e & 1;
+    return count;
+}
+
+/* What all threads up to each have together. */
+PART add_up(SHARED_PLACE(int64_t) sums, int64_t own)
+{
+    MEET;
+    sums[OWN] = own;
+    for (int step = 1; step < THREADS; step *= 2) {
+        MEET;
+        const int64_t before = OWN >= step ? sums[OWN - step] : 0;
+        MEET;
+        sums[OWN] += before;
+    }
+    MEET;
+}
+
+KERNEL k0(GIVEN(OPERAND, x), GIVEN(RESULT, counts), int64_t count, int64_t bits, int64_t chunks)
+{
+    SHARED(int64_t, sums[THREADS]);
+    for (int64_t chunk = BLOCK; chunk < chunks; chunk += BLOCKS) {
+        add_up(sums, count_bits(find(PLACE_OF(x), chunk * CHUNK + OWN * EACH, count, bits)));
+        if (OWN == 0)
+            STORE(int64_t, PLACE_OF(counts), chunk * (int64_t)sizeof(int64_t), sums[THREADS - 1]);
+    }
+}
+
+/* One block; behind the last chunk is how many there are in all. */
+KERNEL k1(GIVEN(RESULT, counts), int64_t chunks)
+{
+    SHARED(int64_t, sums[THREADS]);
+    int64_t before = 0;
+    for (int64_t first = 0; first <= chunks; first += THREADS) {
+        const int64_t chunk = first + OWN, at = chunk * (int64_t)sizeof(int64_t);
+        const int64_t own = chunk < chunks ? LOAD(int64_t, PLACE_OF(counts), at) : 0;
+        add_up(sums, own);
+        if (chunk <= chunks)
+            STORE(int64_t, PLACE_OF(counts), at, before + sums[OWN] - own);
+        before += sums[THREADS - 1];
+    }
+}
+
+/* Coordinates in as many dims, a row of `found` for each axis. */
+KERNEL k2(GIVEN(OPERAND, x), GIVEN(OPERAND, counts), GIVEN(RESULT, y), int64_t count, int64_t bits,
+          int64_t chunks, int64_t found, int64_t rank, AXES(d))
+{
+    SHARED(int64_t, sums[THREADS]);
+    const int64_t dims[RANK] = {OF_AXES(d)};
+    for (int64_t chunk = BLOCK; chunk < chunks; chunk += BLOCKS) {
+        const int64_t first = chunk * CHUNK + OWN * EACH;
+        const int own = find(PLACE_OF(x), first, count, bits);
+        add_up(sums, count_bits(own));
+        int64_t at = LOAD(int64_t, PLACE_OF(counts), chunk * (int64_t)sizeof(int64_t)) + sums[OWN] -
+                     count_bits(own);
+        for (int e = 0; e < EACH; e++) {
+            if (!(own >> e & 1))
+                continue;
+            int64_t left = first + e;
+            for (int64_t axis = rank - 1; axis > 0; axis--) {
+                STORE(int64_t, PLACE_OF(y), (axis * found + at) * (int64_t)sizeof(int64_t),
+                      left % dims[axis]);
+                left /= dims[axis];
+            }
+            STORE(int64_t, PLACE_OF(y), at * (int64_t)sizeof(int64_t), left);
+            at++;
+        }
+    }
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device/grids/keep.h"
+
+#include "device/device.h"
+#include "device/grids/operands.h"
+#include "device/grids/texts.h"
+
+#define CHUNK_EACH 8 /* elements of a thread, as the text has them */
+
+/* Where elements are that are kept, and how many. */
+struct kept {
+    tssa_dtype word;
+    int64_t bits, count; /* elements, which are zero where these bits are */
+    struct device_place from;
+    struct buffer *counts; /* per chunk: those before it; behind the last one: all */
+    int64_t chunks, found;
+};
+
+static void kept_close(struct kept *kept)
+{
+    buffer_release(kept->counts);
+}
+
+static struct device_place place_of(const struct buffer *buffer)
+{
+    return (struct device_place){buffer->data, buffer->offset};
+}
+
+/* Counts them, and waits for the sum. */
+static tssa_status *count_kept(struct kernel_args *args, struct kept *kept)
+{
+    struct device_stream *stream = args->env->stream;
+    const int64_t chunk = (int64_t)grids_threads(stream->context) * CHUNK_EACH;
+    kept->chunks = kept->count / chunk + (kept->count % chunk != 0);
+    TRY(kernel_scratch(args, (size_t)(kept->chunks + 1) * sizeof(int64_t), &kept->counts));
+    struct device_place counts = place_of(kept->counts);
+    const struct launch_param count[] = {grids_memory(kept->from), grids_memory(counts),
+                                         grids_number(kept->count), grids_number(kept->bits),
+                                         grids_number(kept->chunks)},
+                              add[] = {grids_memory(counts), grids_number(kept->chunks)};
+    TRY(grids_launch_text(stream, GRIDS_TEXT_KEEP, kept->word, 0, kept->chunks, count,
+                          sizeof count / sizeof *count));
+    TRY(grids_launch_text(stream, GRIDS_TEXT_KEEP, kept->word, 1, 1, add,
+                          sizeof add / sizeof *add));
+    counts.offset += (size_t)kept->chunks * sizeof(int64_t);
+    return stream->context->device->read_scalar(stream, counts, TSSA_INT64, &kept->found);
+}
+
+/* Their coordinates, a row for each axis. */
+static tssa_status *number_kept(struct kernel_args *args, const struct kept *kept, int rank,
+                                const int64_t *dims, struct device_place to)
+{
+    struct launch_param params[8 + TSSA_MAX_RANK] = {
+        grids_memory(kept->from),  grids_memory(place_of(kept->counts)),
+        grids_memory(to),          grids_number(kept->count),
+        grids_number(kept->bits),  grids_number(kept->chunks),
+        grids_number(kept->found), grids_number(rank)};
+    for (int i = 0; i < TSSA_MAX_RANK; i++)
+        params[8 + i] = grids_number(i < rank ? dims[i] : 1);
+    return grids_launch_text(args->env->stream, GRIDS_TEXT_KEEP, kept->word, 2, kept->chunks,
+                             params, sizeof params / sizeof *params);
+}
+
+/* ---- NonZero --------------------------------------------------------------------------------- */
+
+static tssa_status *find_non_zero(struct kernel_args *args, const struct tensor *x,
+                                  struct kept *kept)
+{
+    struct tensor *y;
+    if (kept->count)
+        TRY(count_kept(args, kept));
+    TRY(kernel_output(args, 0, TSSA_INT64, 2, (const int64_t[]){x->rank, kept->found}, &y));
+    if (!y || tensor_count(y) == 0)
+        return NULL;
+    return number_kept(args, kept, x->rank, x->dims, grids_place(y));
+}
+
+static tssa_status *run_non_zero(struct kernel_args *args)
+{
+    const struct tensor *x;
+    struct buffer *own = NULL;
+    struct kept kept = {0};
+    TRY(kernel_tensor(args, 0, &x));
+    kept.word = grids_word(x->dtype);
+    kept.bits = (int64_t)dtype_value_bits(x->dtype);
+    kept.count = (int64_t)tensor_count(x);
+    tssa_status *status = grids_operand(args, 0, &own, &kept.from);
+    if (!status)
+        status = find_non_zero(args, x, &kept);
+    kept_close(&kept);
+    buffer_release(own);
+    return status;
+}
+
+/* ---- Compress -------------------------------------------------------------------------------- */
+
+struct compress {
+    bool flat; /* no axis: elements of the flattened operand */
+    int64_t axis;
+};
+
+static tssa_status *prepare_compress(const struct ir_op *op, const struct kernel_setup *setup,
+                                     const void **state)
+{
+    struct compress *compress = ARENA_NEW(setup->arena, struct compress);
+    TRY_ALLOC(compress);
+    compress->flat = !ir_attr(op, "axis");
+    compress->axis = ir_op_axis(op);
+    *state = compress;
+    return NULL;
+}
+
+/* What rows are kept of. */
+struct rows {
+    const struct tensor *x, *condition;
+    int rank, axis;
+    int64_t dims[TSSA_MAX_RANK]; /* of the result; that of the axis is not known */
+    int64_t limit, width;        /* rows along the axis, elements of one */
+    struct buffer *buffers[2], *numbers;
+    struct device_place from;
+};
+
+static tssa_status *find_rows(struct kernel_args *args, struct rows *rows)
+{
+    const struct compress *compress = args->state;
+    TRY(kernel_tensor(args, 1, &rows->condition));
+    TRY(kernel_tensor(args, 0, &rows->x));
+    const struct tensor *x = rows->x;
+    rows->rank = 1;
+    rows->limit = (int64_t)tensor_count(x);
+    rows->width = 1;
+    if (!compress->flat) {
+        TRY(kernel_axis(compress->axis, x->rank, &rows->axis));
+        rows->rank = x->rank;
+        for (int i = 0; i < x->rank; i++)
+            rows->dims[i] = x->dims[i];
+        for (int i = rows->axis + 1; i < x->rank; i++)
+            rows->width *= x->dims[i];
+        rows->limit = x->dims[rows->axis];
+    }
+    if (rows->condition->dtype != TSSA_BOOL || rows->condition->rank != 1)
+        return ERROR(TSSA_RUNTIME, "condition must be a list of bool");
+    return NULL;
+}
+
+/* Behind the axis nothing may be true. */
+static tssa_status *check_rest(struct kernel_args *args, const struct rows *rows)
+{
+    const int64_t limit = rows->limit, rest = rows->condition->dims[0] - limit;
+    struct device_context *context = args->env->stream->context;
+    tssa_status *status = NULL;
+    if (rest <= 0)
+        return NULL;
+    uint8_t *mask = allocator_alloc(context->allocator, (size_t)rest);
+    TRY_ALLOC(mask);
+    status = grids_read(args, 1, (size_t)limit, mask, (size_t)rest);
+    for (int64_t i = rest; i > 0 && !status; i--)
+        if (mask[i - 1])
+            status = ERROR(TSSA_RUNTIME, "condition is true for number %lld of %lld",
+                           (long long)(limit + i - 1), (long long)limit);
+    allocator_free(context->allocator, mask);
+    return status;
+}
+
+static tssa_status *move_rows(struct kernel_args *args, struct rows *rows, const struct kept *kept,
+                              const struct tensor *y)
+{
+    const int64_t count = (int64_t)tensor_count(y);
+    TRY(kernel_scratch(args, (size_t)kept->found * sizeof(int64_t), &rows->numbers));
+    const struct device_place numbers = place_of(rows->numbers);
+    TRY(number_kept(args, kept, 1, &kept->count, numbers));
+    TRY(grids_operand(args, 0, &rows->buffers[0], &rows->from));
+    const struct launch_param params[] = {grids_memory(rows->from),     grids_memory(numbers),
+                                          grids_memory(grids_place(y)), grids_number(count),
+                                          grids_number(kept->found),    grids_number(rows->limit),
+                                          grids_number(rows->width)};
+    return grids_launch_each(args->env->stream, GRIDS_TEXT_SPREAD, grids_word(y->dtype), 2, count,
+                             params, sizeof params / sizeof *params);
+}
+
+static tssa_status *keep_rows(struct kernel_args *args, struct rows *rows, struct kept *kept)
+{
+    struct tensor *y;
+    TRY(check_rest(args, rows));
+    const int64_t n = rows->condition->dims[0];
+    kept->word = TSSA_UINT8;
+    kept->bits = UINT8_MAX;
+    kept->count = n < rows->limit ? n : rows->limit;
+    if (kept->count) {
+        TRY(grids_operand(args, 1, &rows->buffers[1], &kept->from));
+        TRY(count_kept(args, kept));
+    }
+    rows->dims[rows->axis] = kept->found;
+    TRY(kernel_output(args, 0, rows->x->dtype, rows->rank, rows->dims, &y));
+    return !y || tensor_count(y) == 0 ? NULL : move_rows(args, rows, kept, y);
+}
+
+static tssa_status *run_compress(struct kernel_args *args)
+{
+    struct rows rows = {0};
+    struct kept kept = {0};
+    TRY(find_rows(args, &rows));
+    tssa_status *status = keep_rows(args, &rows, &kept);
+    kept_close(&kept);
+    buffer_release(rows.numbers);
+    buffer_release(rows.buffers[0]);
+    buffer_release(rows.buffers[1]);
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+const struct kernel *grids_keep_find(const struct ir_op *op)
+{
+    static const struct kernel non_zero = {.run = run_non_zero},
+                               compress = {.prepare = prepare_compress, .run = run_compress};
+    const tssa_dtype dtype = op->n_operands ? ir_operand(op, 0)->type->dtype : TSSA_UNDEFINED;
+    if (grids_word(dtype) == TSSA_UNDEFINED)
+        return NULL;
+    if (ir_op_is(op, IR_OP_NonZero))
+        return dtype_value_bits(dtype) ? &non_zero : NULL;
+    return ir_op_is(op, IR_OP_Compress) ? &compress : NULL;
+}
