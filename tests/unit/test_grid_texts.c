@@ -3,6 +3,8 @@
  * Kernels of devices that launch grids, written as text (kernels/grids), on random operands: where
  * there is such a device, they give what the CPU gives, the same errors included.
  */
+/* ctest-timeout: 600 */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -406,6 +408,58 @@ static void test_compress(void **state)
     }
 }
 
+/* ---- TopK ------------------------------------------------------------------------------------ */
+
+static const tssa_dtype ranked_types[] = {TSSA_FLOAT, TSSA_DOUBLE, TSSA_INT8,  TSSA_INT32,
+                                          TSSA_INT64, TSSA_UINT16, TSSA_UINT64};
+
+/* Few bytes, so that many are equal, or any bits: NaN and zeros of both signs among them. */
+static void add_ranked(struct operands *o, tssa_dtype dtype, const int64_t *dims)
+{
+    struct tensor *x = add_bits(o, dtype, 3, dims, (int)random_int(&o->random, 0, 100));
+    const size_t size = tssa_dtype_size(dtype);
+    for (size_t i = 0; i < tensor_count(x) && dtype_is_float(dtype); i++)
+        if (random_chance(&o->random, 5))
+            dtype_store_double(dtype, (char *)x->data + i * size, i & 1 ? NAN : -NAN);
+}
+
+static void topk(size_t t, int axis, int largest)
+{
+    struct grids_run run;
+    struct operands o;
+    char program[400];
+    snprintf(
+        program, sizeof program,
+        "graph @g opset(\"\": 18) ir_version(8) (%%x: @@@[A, B, C], %%k: i64[1]) -> (%%v, %%i) "
+        "{\n"
+        "  %%v, %%i = TopK@11(%%x, %%k) {axis = %d, largest = %d, sorted = 1}\n"
+        "  return(%%v, %%i)\n"
+        "}\n",
+        axis, largest);
+    open_text(&run, program, dtype_info(ranked_types[t])->ir_name);
+    operands_open(&o, 61 + t);
+    for (int i = 0; i < ROUNDS / 6; i++) {
+        int64_t dims[] = {random_int(&o.random, 1, 3), random_int(&o.random, 0, 4),
+                          random_int(&o.random, 1, 3)};
+        int64_t *n = &dims[axis < 0 ? axis + 3 : axis];
+        *n = random_chance(&o.random, 30) ? random_int(&o.random, 200, 1500) : some_size(&o);
+        add_ranked(&o, ranked_types[t], dims);
+        const int64_t k = random_int(&o.random, 0, *n + (random_chance(&o.random, 10) ? 2 : 0));
+        add_ints(&o, 1, &k);
+        grids_run_same(&run, o.given);
+        operands_clear(&o);
+    }
+    grids_run_close(&run);
+}
+
+static void test_topk(void **state)
+{
+    (void)state;
+    for (size_t t = 0; t < sizeof ranked_types / sizeof *ranked_types; t++)
+        for (int largest = 0; largest < 2; largest++)
+            topk(t, (int)(t % 3) - largest, largest);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_matmul),
@@ -416,6 +470,7 @@ int main(void)
                                        cmocka_unit_test(test_constant_of_shape),
                                        cmocka_unit_test(test_non_zero),
                                        cmocka_unit_test(test_many_non_zeros),
-                                       cmocka_unit_test(test_compress)};
+                                       cmocka_unit_test(test_compress),
+                                       cmocka_unit_test(test_topk)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

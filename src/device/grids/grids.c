@@ -9,6 +9,7 @@
 #include "device/grids/product.h"
 #include "device/grids/programs.h"
 #include "device/grids/spread.h"
+#include "device/grids/topk.h"
 #include "gir/grid.h"
 #include "ir/fuse.h"
 #include "ir/memory.h"
@@ -62,7 +63,7 @@ const struct kernel *grids_find_kernel_or_text(const struct ir_op *op)
     if (grids_multiplies(op))
         return &grids_product;
     const struct kernel *text = grids_spread_find(op);
-    if (text || (text = grids_keep_find(op)))
+    if (text || (text = grids_keep_find(op)) || (text = grids_topk_find(op)))
         return text;
     return NULL;
 }

@@ -65,3 +65,13 @@ tssa_status *grids_ints(const struct kernel_args *args, uint32_t index, int64_t 
     *count = n;
     return NULL;
 }
+
+tssa_status *grids_int(const struct kernel_args *args, uint32_t index, int64_t *value)
+{
+    const struct tensor *tensor;
+    size_t count;
+    TRY(kernel_tensor(args, index, &tensor));
+    if (is_on_host(args, index) || !dtype_is_integer(tensor->dtype) || tensor_count(tensor) != 1)
+        return kernel_scalar_int(args, index, value);
+    return grids_ints(args, index, value, 1, &count);
+}

@@ -22,5 +22,7 @@ tssa_status *grids_read(const struct kernel_args *args, uint32_t index, size_t o
 /* As kernel_ints, wherever the elements are. */
 tssa_status *grids_ints(const struct kernel_args *args, uint32_t index, int64_t *values,
                         size_t capacity, size_t *count);
+/* As kernel_scalar_int. */
+tssa_status *grids_int(const struct kernel_args *args, uint32_t index, int64_t *value);
 
 #endif

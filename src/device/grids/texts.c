@@ -16,6 +16,9 @@ static const char *const lines_of_scale[] = {
 static const char *const lines_of_spread[] = {
 #include "kernels/grids/spread.inc"
     NULL};
+static const char *const lines_of_topk[] = {
+#include "kernels/grids/topk.inc"
+    NULL};
 static const char *const lines_of_keep[] = {
 #include "kernels/grids/keep.inc"
     NULL};
@@ -39,25 +42,38 @@ uint32_t grids_text_functions(enum grids_text text)
 /* What a text says of its type. */
 static const struct type {
     tssa_dtype dtype;
-    const char *name, *fma, *of_bits; /* of floats */
+    const char *name, *ir, *bits; /* of floats: their prefix in the prelude, and their bits' type */
 } types[] = {
-    {TSSA_FLOAT, "float", "f32_fma", "f32_of((uint32_t)(bits))"},
-    {TSSA_DOUBLE, "double", "f64_fma", "f64_of((uint64_t)(bits))"},
-    {TSSA_UINT8, "uint8_t", NULL, NULL},
-    {TSSA_UINT16, "uint16_t", NULL, NULL},
-    {TSSA_UINT32, "uint32_t", NULL, NULL},
-    {TSSA_UINT64, "uint64_t", NULL, NULL},
+    {TSSA_FLOAT, "float", "f32", "uint32_t"}, {TSSA_DOUBLE, "double", "f64", "uint64_t"},
+    {TSSA_INT8, "int8_t", NULL, NULL},        {TSSA_INT16, "int16_t", NULL, NULL},
+    {TSSA_INT32, "int32_t", NULL, NULL},      {TSSA_INT64, "int64_t", NULL, NULL},
+    {TSSA_UINT8, "uint8_t", NULL, NULL},      {TSSA_UINT16, "uint16_t", NULL, NULL},
+    {TSSA_UINT32, "uint32_t", NULL, NULL},    {TSSA_UINT64, "uint64_t", NULL, NULL},
 };
+#define TYPE_COUNT (sizeof types / sizeof *types)
+
+static size_t find_type(tssa_dtype dtype)
+{
+    size_t i = 0;
+    while (i < TYPE_COUNT && types[i].dtype != dtype)
+        i++;
+    return i;
+}
+
+bool grids_text_takes(tssa_dtype dtype)
+{
+    return find_type(dtype) < TYPE_COUNT;
+}
 
 static void print_type(tssa_dtype dtype, struct text *text)
 {
-    size_t i = 0;
-    while (types[i].dtype != dtype)
-        i++;
-    text_printf(text, "#define T %s\n", types[i].name);
-    if (types[i].fma)
-        text_printf(text, "#define FMA %s\n#define OF_BITS(bits) %s\n", types[i].fma,
-                    types[i].of_bits);
+    const struct type *type = &types[find_type(dtype)];
+    text_printf(text, "#define T %s\n", type->name);
+    if (type->ir)
+        text_printf(text,
+                    "#define T_IS_FLOAT\n#define T_BITS %s\n#define FMA %s_fma\n"
+                    "#define BITS_OF(x) %s_bits(x)\n#define OF_BITS(bits) %s_of((T_BITS)(bits))\n",
+                    type->bits, type->ir, type->ir, type->ir);
 }
 
 /* RANK parameters, which are called d0, d1, ..., and their names. */

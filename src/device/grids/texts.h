@@ -48,5 +48,7 @@ tssa_status *grids_launch_each(struct device_stream *stream, enum grids_text id,
 
 /* The type that elements are moved as; TSSA_UNDEFINED: texts do not move these. */
 tssa_dtype grids_word(tssa_dtype dtype);
+/* Is there T of this type, which computes with elements? */
+bool grids_text_takes(tssa_dtype dtype);
 
 #endif
