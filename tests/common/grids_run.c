@@ -72,6 +72,12 @@ static tssa_status *execute(const struct plan *plan, const struct value *const *
     return status;
 }
 
+tssa_status *grids_run_try(struct grids_run *run, const struct value *const *inputs)
+{
+    release(run);
+    return execute(run->on_device, inputs, run->made);
+}
+
 bool grids_run_go(struct grids_run *run, const struct value *const *inputs)
 {
     release(run);

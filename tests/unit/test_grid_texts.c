@@ -460,6 +460,125 @@ static void test_topk(void **state)
             topk(t, (int)(t % 3) - largest, largest);
 }
 
+/* ---- Scatter --------------------------------------------------------------------------------- */
+
+/* Indices of dims that are at least 1, counted from the end at times; with `bad`, one that is out
+ * of range. */
+static void add_indices(struct operands *o, tssa_dtype dtype, int rank, const int64_t *dims,
+                        const int64_t *limits, int64_t n_limits, bool bad)
+{
+    struct tensor *x = add(o, dtype, rank, dims);
+    const int64_t count = (int64_t)tensor_count(x), at = random_int(&o->random, 0, count);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t limit = limits[i % n_limits];
+        int64_t value = random_int(&o->random, -limit, limit - 1);
+        if (bad && (i == at || i == count - 1))
+            value = limit;
+        dtype_store_int64(dtype, (char *)x->data + (size_t)i * tssa_dtype_size(dtype), value);
+    }
+}
+
+static void expect_out_of_range(struct grids_run *run, const struct operands *o)
+{
+    tssa_status *status = grids_run_try(run, o->given);
+    assert_non_null(strstr(tssa_status_message(status), "an index is out of range"));
+    tssa_status_free(status);
+}
+
+static void scatter_nd(size_t t)
+{
+    struct grids_run run;
+    struct operands o;
+    open_text(&run,
+              "graph @g opset(\"\": 18) ir_version(8) (%x: @@@[A, B, C], %i: i64[N, 2], %u: @@@[N, "
+              "C]) -> (%y) {\n"
+              "  %y = ScatterND@18(%x, %i, %u)\n"
+              "  return(%y)\n"
+              "}\n",
+              dtype_info(moved_types[t])->ir_name);
+    operands_open(&o, 71 + t);
+    for (int i = 0; i < ROUNDS / 3; i++) {
+        const int64_t dims[] = {random_int(&o.random, 1, 9), random_int(&o.random, 1, 9),
+                                random_int(&o.random, 0, 40)},
+                      n = random_chance(&o.random, 10) ? 0 : some_size(&o);
+        const bool bad = n && random_chance(&o.random, 15);
+        add_bits(&o, moved_types[t], 3, dims, 80);
+        add_indices(&o, TSSA_INT64, 2, (const int64_t[]){n, 2}, dims, 2, bad);
+        add_bits(&o, moved_types[t], 2, (const int64_t[]){n, dims[2]}, 80);
+        if (bad)
+            expect_out_of_range(&run, &o);
+        else
+            grids_run_same(&run, o.given);
+        operands_clear(&o);
+    }
+    grids_run_close(&run);
+}
+
+static void scatter_elements(size_t t, int axis)
+{
+    struct grids_run run;
+    struct operands o;
+    char program[400];
+    snprintf(program, sizeof program,
+             "graph @g opset(\"\": 18) ir_version(8) (%%x: @@@[A, B, C], %%i: i32[D, E, F], %%u: "
+             "@@@[D, E, F]) -> (%%y) {\n"
+             "  %%y = ScatterElements@18(%%x, %%i, %%u) {axis = %d}\n"
+             "  return(%%y)\n"
+             "}\n",
+             axis);
+    open_text(&run, program, dtype_info(moved_types[t])->ir_name);
+    operands_open(&o, 81 + t);
+    for (int i = 0; i < ROUNDS / 3; i++) {
+        int64_t dims[3], some[3];
+        for (int k = 0; k < 3; k++) {
+            dims[k] = random_int(&o.random, 1, 12);
+            some[k] = random_int(&o.random, random_chance(&o.random, 5) ? 0 : 1, dims[k]);
+        }
+        const int at = axis < 0 ? axis + 3 : axis;
+        some[at] = random_int(&o.random, 1, 20);
+        const bool bad = some[0] * some[1] * some[2] > 0 && random_chance(&o.random, 15);
+        add_bits(&o, moved_types[t], 3, dims, 80);
+        add_indices(&o, TSSA_INT32, 3, some, &dims[at], 1, bad);
+        add_bits(&o, moved_types[t], 3, some, 80);
+        if (bad)
+            expect_out_of_range(&run, &o);
+        else
+            grids_run_same(&run, o.given);
+        operands_clear(&o);
+    }
+    grids_run_close(&run);
+}
+
+static void test_scatter(void **state)
+{
+    (void)state;
+    for (size_t t = 0; t < MOVED_TYPES; t++) {
+        scatter_nd(t);
+        scatter_elements(t, (int)(t % 4) - 1);
+    }
+}
+
+/* Shapes that do not fit say what they are, as the CPU does. */
+static void test_scatter_of_unlike_shapes(void **state)
+{
+    struct grids_run run;
+    struct operands o;
+    (void)state;
+    grids_run_open(&run,
+                   "graph @g opset(\"\": 18) ir_version(8) (%x: f32[A, B], %i: i64[N, 1], %u: "
+                   "f32[M, C]) -> (%y) {\n"
+                   "  %y = ScatterND@18(%x, %i, %u)\n"
+                   "  return(%y)\n"
+                   "}\n");
+    operands_open(&o, 91);
+    add_numbers(&o, TSSA_FLOAT, 2, (const int64_t[]){3, 4});
+    add_indices(&o, TSSA_INT64, 2, (const int64_t[]){2, 1}, (const int64_t[]){3}, 1, false);
+    add_numbers(&o, TSSA_FLOAT, 2, (const int64_t[]){2, 5});
+    assert_false(grids_run_go(&run, o.given));
+    operands_clear(&o);
+    grids_run_close(&run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_matmul),
@@ -471,6 +590,8 @@ int main(void)
                                        cmocka_unit_test(test_non_zero),
                                        cmocka_unit_test(test_many_non_zeros),
                                        cmocka_unit_test(test_compress),
-                                       cmocka_unit_test(test_topk)};
+                                       cmocka_unit_test(test_topk),
+                                       cmocka_unit_test(test_scatter),
+                                       cmocka_unit_test(test_scatter_of_unlike_shapes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include "device/grids/keep.h"
 #include "device/grids/product.h"
 #include "device/grids/programs.h"
+#include "device/grids/scatter.h"
 #include "device/grids/spread.h"
 #include "device/grids/topk.h"
 #include "gir/grid.h"
@@ -63,7 +64,8 @@ const struct kernel *grids_find_kernel_or_text(const struct ir_op *op)
     if (grids_multiplies(op))
         return &grids_product;
     const struct kernel *text = grids_spread_find(op);
-    if (text || (text = grids_keep_find(op)) || (text = grids_topk_find(op)))
+    if (text || (text = grids_keep_find(op)) || (text = grids_topk_find(op)) ||
+        (text = grids_scatter_find(op)))
         return text;
     return NULL;
 }

@@ -16,6 +16,9 @@ static const char *const lines_of_scale[] = {
 static const char *const lines_of_spread[] = {
 #include "kernels/grids/spread.inc"
     NULL};
+static const char *const lines_of_scatter[] = {
+#include "kernels/grids/scatter.inc"
+    NULL};
 static const char *const lines_of_topk[] = {
 #include "kernels/grids/topk.inc"
     NULL};
