@@ -3,6 +3,7 @@
 
 #include "device/device.h"
 #include "device/grids/operands.h"
+#include "device/grids/programs.h"
 #include "device/grids/texts.h"
 
 #define CHUNK_EACH 8 /* elements of a thread, as the text has them */
@@ -63,6 +64,14 @@ static tssa_status *number_kept(struct kernel_args *args, const struct kept *kep
 
 /* ---- NonZero --------------------------------------------------------------------------------- */
 
+static tssa_status *prepare_non_zero(const struct ir_op *op, const struct kernel_setup *setup,
+                                     const void **state)
+{
+    (void)state;
+    return grids_text_want(setup->context, GRIDS_TEXT_KEEP,
+                           grids_word(ir_operand(op, 0)->type->dtype));
+}
+
 static tssa_status *find_non_zero(struct kernel_args *args, const struct tensor *x,
                                   struct kept *kept)
 {
@@ -107,7 +116,9 @@ static tssa_status *prepare_compress(const struct ir_op *op, const struct kernel
     compress->flat = !ir_attr(op, "axis");
     compress->axis = ir_op_axis(op);
     *state = compress;
-    return NULL;
+    TRY(grids_text_want(setup->context, GRIDS_TEXT_KEEP, TSSA_UINT8));
+    return grids_text_want(setup->context, GRIDS_TEXT_SPREAD,
+                           grids_word(op->results[0].type->dtype));
 }
 
 /* What rows are kept of. */
@@ -212,7 +223,7 @@ static tssa_status *run_compress(struct kernel_args *args)
 
 const struct kernel *grids_keep_find(const struct ir_op *op)
 {
-    static const struct kernel non_zero = {.run = run_non_zero},
+    static const struct kernel non_zero = {.prepare = prepare_non_zero, .run = run_non_zero},
                                compress = {.prepare = prepare_compress, .run = run_compress};
     const tssa_dtype dtype = op->n_operands ? ir_operand(op, 0)->type->dtype : TSSA_UNDEFINED;
     if (grids_word(dtype) == TSSA_UNDEFINED)

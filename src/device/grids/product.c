@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "device/grids/operands.h"
+#include "device/grids/programs.h"
 #include "device/grids/texts.h"
 #include "device/library_cache.h"
 #include "device/library_op.h"
@@ -156,6 +157,17 @@ bool grids_multiplies(const struct ir_op *op)
            dtype_in(PRODUCT_TYPES, op->results[0].type->dtype);
 }
 
+/* Not where another library may compute all of it. */
+static tssa_status *want_texts(const struct ir_op *op, struct device_context *context)
+{
+    const tssa_dtype dtype = op->results[0].type->dtype;
+    if (context->device->library && context->device->library != &grids_library)
+        return NULL;
+    TRY(grids_text_want(context, GRIDS_TEXT_PRODUCT, dtype));
+    TRY(grids_text_want(context, GRIDS_TEXT_PRODUCT_SMALL, dtype));
+    return ir_op_is(op, IR_OP_Gemm) ? grids_text_want(context, GRIDS_TEXT_SCALE, dtype) : NULL;
+}
+
 static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
                             const void **state)
 {
@@ -165,6 +177,7 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
     made->asks = library_asks(setup->context->device, op);
     made->alpha = ir_attr_float(op, "alpha", 1);
     made->beta = ir_attr_float(op, "beta", 1);
+    TRY(want_texts(op, setup->context));
     library_cache_open(&made->library, setup, false);
     *state = made;
     return NULL;

@@ -35,6 +35,7 @@ struct programs {
     VEC(char *) notes;
     /* Functions of each text, which programs have; NULL: it waits to be compiled. */
     _Atomic(void *) texts[GRIDS_TEXT_COUNT][TSSA_DTYPE_COUNT];
+    bool wanted[GRIDS_TEXT_COUNT][TSSA_DTYPE_COUNT];
 };
 
 /* ---- All of a context ------------------------------------------------------------------------ */
@@ -260,27 +261,6 @@ tssa_status *grids_code_function(struct device_context *context, struct grids_co
     return status;
 }
 
-static struct grids_code *find_waiting(struct programs *all)
-{
-    struct grids_code *code = all->codes;
-    while (code && atomic_load(&code->function))
-        code = code->next;
-    return code;
-}
-
-tssa_status *grids_compile_waiting(struct device_context *context)
-{
-    struct programs *all = programs_of(context);
-    struct grids_code *code;
-    tssa_status *status = NULL;
-    TRY_ALLOC(all);
-    pthread_mutex_lock(&all->lock);
-    while (!status && (code = find_waiting(all)))
-        status = compile(context, all, code);
-    pthread_mutex_unlock(&all->lock);
-    return status;
-}
-
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
 static tssa_status *compile_text(struct device_context *context, struct programs *all,
@@ -314,6 +294,50 @@ tssa_status *grids_text_function(struct device_context *context, enum grids_text
         pthread_mutex_unlock(&all->lock);
     }
     *function = functions ? functions[index] : NULL;
+    return status;
+}
+
+tssa_status *grids_text_want(struct device_context *context, enum grids_text id, tssa_dtype dtype)
+{
+    struct programs *all = programs_of(context);
+    TRY_ALLOC(all);
+    pthread_mutex_lock(&all->lock);
+    all->wanted[id][dtype] = true;
+    pthread_mutex_unlock(&all->lock);
+    return NULL;
+}
+
+/* ---- What waits ------------------------------------------------------------------------------ */
+
+static struct grids_code *find_waiting(struct programs *all)
+{
+    struct grids_code *code = all->codes;
+    while (code && atomic_load(&code->function))
+        code = code->next;
+    return code;
+}
+
+static tssa_status *compile_wanted(struct device_context *context, struct programs *all)
+{
+    for (int id = 0; id < GRIDS_TEXT_COUNT; id++)
+        for (int dtype = 0; dtype < TSSA_DTYPE_COUNT; dtype++)
+            if (all->wanted[id][dtype] && !atomic_load(&all->texts[id][dtype]))
+                TRY(compile_text(context, all, (enum grids_text)id, (tssa_dtype)dtype));
+    return NULL;
+}
+
+tssa_status *grids_compile_waiting(struct device_context *context)
+{
+    struct programs *all = programs_of(context);
+    struct grids_code *code;
+    tssa_status *status = NULL;
+    TRY_ALLOC(all);
+    pthread_mutex_lock(&all->lock);
+    while (!status && (code = find_waiting(all)))
+        status = compile(context, all, code);
+    if (!status)
+        status = compile_wanted(context, all);
+    pthread_mutex_unlock(&all->lock);
     return status;
 }
 

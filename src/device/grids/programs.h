@@ -26,6 +26,9 @@ tssa_status *grids_code_function(struct device_context *context, struct grids_co
 tssa_status *grids_text_function(struct device_context *context, enum grids_text id,
                                  tssa_dtype dtype, uint32_t index, void **function);
 
+/* It will be launched: it waits to be compiled with all others (grids_compile_waiting). */
+tssa_status *grids_text_want(struct device_context *context, enum grids_text id, tssa_dtype dtype);
+
 /* Where an op notes that it has found something wrong: a byte of the stream's notes, below
  * GRIDS_NOTES, the lower the earlier it was asked for; the last one is for all that come too late.
  */

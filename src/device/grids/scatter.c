@@ -33,6 +33,8 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
     scatter->by_tuples = ir_op_is(op, IR_OP_ScatterND);
     scatter->axis = ir_op_axis(op);
     *state = scatter;
+    TRY(grids_text_want(setup->context, GRIDS_TEXT_SCATTER,
+                        grids_word(op->results[0].type->dtype)));
     return grids_add_note(setup->context, op->name, &scatter->note);
 }
 

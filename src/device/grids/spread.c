@@ -6,6 +6,7 @@
 #include "device/device.h"
 #include "device/expand.h"
 #include "device/grids/operands.h"
+#include "device/grids/programs.h"
 #include "device/grids/texts.h"
 
 /* ---- ConstantOfShape ------------------------------------------------------------------------- */
@@ -28,7 +29,7 @@ static tssa_status *prepare_filling(const struct ir_op *op, const struct kernel_
         memcpy(&filling->bits, value->data, tssa_dtype_size(value->dtype));
     }
     *state = filling;
-    return NULL;
+    return grids_text_want(setup->context, GRIDS_TEXT_SPREAD, grids_word(filling->dtype));
 }
 
 static tssa_status *run_filling(struct kernel_args *args)
@@ -49,6 +50,14 @@ static tssa_status *run_filling(struct kernel_args *args)
 }
 
 /* ---- Expand ---------------------------------------------------------------------------------- */
+
+static tssa_status *prepare_expand(const struct ir_op *op, const struct kernel_setup *setup,
+                                   const void **state)
+{
+    (void)state;
+    return grids_text_want(setup->context, GRIDS_TEXT_SPREAD,
+                           grids_word(op->results[0].type->dtype));
+}
 
 static tssa_status *spread(struct kernel_args *args, const struct tensor *y, const int64_t *steps,
                            struct buffer **buffer)
@@ -93,7 +102,7 @@ static tssa_status *run_expand(struct kernel_args *args)
 const struct kernel *grids_spread_find(const struct ir_op *op)
 {
     static const struct kernel filling = {.prepare = prepare_filling, .run = run_filling},
-                               expand = {.run = run_expand};
+                               expand = {.prepare = prepare_expand, .run = run_expand};
     if (grids_word(op->results[0].type->dtype) == TSSA_UNDEFINED)
         return NULL;
     if (ir_op_is(op, IR_OP_ConstantOfShape))

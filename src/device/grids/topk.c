@@ -5,6 +5,7 @@
 
 #include "device/device.h"
 #include "device/grids/operands.h"
+#include "device/grids/programs.h"
 #include "device/grids/texts.h"
 
 /* Each element of a line is compared with all others: of longer ones the host is sooner done. */
@@ -23,7 +24,7 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
     topk->axis = ir_op_axis(op);
     topk->largest = ir_attr_int(op, "largest", 1) != 0;
     *state = topk;
-    return NULL;
+    return grids_text_want(setup->context, GRIDS_TEXT_TOPK, ir_operand(op, 0)->type->dtype);
 }
 
 struct lines_of {
