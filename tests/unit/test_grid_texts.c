@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels of devices that launch grids, written as text (kernels/grids), on random operands: where
- * there is such a device, they give what the CPU gives, the same errors included.
+ * there is such a device, they give what the CPU gives, the same errors included. NVRTC takes them.
  */
 /* ctest-timeout: 600 */
 #include <math.h>
@@ -15,7 +15,10 @@
 #include <cmocka.h>
 
 #include "common/grids_run.h"
+#include "common/no_error.h"
 #include "common/op_run.h"
+#include "device/cuda/nvrtc.h"
+#include "device/grids/texts.h"
 
 #define ROUNDS 60
 
@@ -579,6 +582,53 @@ static void test_scatter_of_unlike_shapes(void **state)
     grids_run_close(&run);
 }
 
+/* ---- CUDA C ---------------------------------------------------------------------------------- */
+
+/* Architectures: the oldest one that NVRTC 13 knows, and a newer one. Skipped where there is none.
+ */
+static void compile_as_cuda(enum grids_text id, tssa_dtype dtype, bool *is_there)
+{
+    static const int architectures[] = {75, 90};
+    struct text text;
+    text_init(&text, &allocator_default);
+    assert_true(grids_print_text(CLIKE_CUDA, 8, id, dtype, &text));
+    for (size_t i = 0; i < 2 && *is_there; i++) {
+        const struct nvrtc_source source = {
+            .text = text_string(&text), .name = "text", .options = {CLIKE_CUDA_OPTIONS}};
+        struct image image = {0};
+        tssa_status *status =
+            nvrtc_compile(&allocator_default, &source, architectures[i], IMAGE_CUBIN, &image);
+        *is_there = tssa_status_code(status) != TSSA_UNSUPPORTED;
+        if (*is_there)
+            no_error(status);
+        else
+            tssa_status_free(status);
+        allocator_free(&allocator_default, image.data);
+        allocator_free(&allocator_default, image.log);
+    }
+    text_free(&text);
+}
+
+static void test_cuda(void **state)
+{
+    static const struct {
+        enum grids_text id;
+        tssa_dtype dtype;
+    } texts[] = {{GRIDS_TEXT_PRODUCT, TSSA_FLOAT},       {GRIDS_TEXT_PRODUCT, TSSA_DOUBLE},
+                 {GRIDS_TEXT_PRODUCT_SMALL, TSSA_FLOAT}, {GRIDS_TEXT_PRODUCT_SMALL, TSSA_DOUBLE},
+                 {GRIDS_TEXT_SCALE, TSSA_FLOAT},         {GRIDS_TEXT_SCALE, TSSA_DOUBLE},
+                 {GRIDS_TEXT_SPREAD, TSSA_UINT8},        {GRIDS_TEXT_KEEP, TSSA_UINT64},
+                 {GRIDS_TEXT_TOPK, TSSA_FLOAT},          {GRIDS_TEXT_TOPK, TSSA_DOUBLE},
+                 {GRIDS_TEXT_TOPK, TSSA_INT8},           {GRIDS_TEXT_TOPK, TSSA_UINT32},
+                 {GRIDS_TEXT_SCATTER, TSSA_UINT16}};
+    bool is_there = true;
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts && is_there; i++)
+        compile_as_cuda(texts[i].id, texts[i].dtype, &is_there);
+    if (!is_there)
+        skip();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_matmul),
@@ -592,6 +642,7 @@ int main(void)
                                        cmocka_unit_test(test_compress),
                                        cmocka_unit_test(test_topk),
                                        cmocka_unit_test(test_scatter),
-                                       cmocka_unit_test(test_scatter_of_unlike_shapes)};
+                                       cmocka_unit_test(test_scatter_of_unlike_shapes),
+                                       cmocka_unit_test(test_cuda)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
