@@ -63,11 +63,10 @@ const struct kernel *grids_find_kernel_or_text(const struct ir_op *op)
         return kernel;
     if (grids_multiplies(op))
         return &grids_product;
-    const struct kernel *text = grids_spread_find(op);
-    if (text || (text = grids_keep_find(op)) || (text = grids_topk_find(op)) ||
-        (text = grids_scatter_find(op)))
-        return text;
-    return NULL;
+    if ((kernel = grids_spread_find(op)) || (kernel = grids_keep_find(op)) ||
+        (kernel = grids_topk_find(op)))
+        return kernel;
+    return grids_scatter_find(op);
 }
 
 /* ---- What is fused --------------------------------------------------------------------------- */
