@@ -570,8 +570,9 @@ typedef struct tssa_session_options {
     int poison;
     /*
      * For looking: what the session computes, as text, while it is made. The stages are "gir",
-     * "cuda" and, of devices that launch grids, "opencl", the kernels of what is fused, as kernel IR,
-     * in CUDA C and in OpenCL C (none where nothing is fused), and then "session", the graph that the first runs are made from. May be NULL.
+     * "cuda" and, of devices that launch grids, "opencl", the kernels of what is fused, as kernel
+     * IR, in CUDA C and in OpenCL C (none where nothing is fused), and then "session", the graph
+     * that the first runs are made from. May be NULL.
      */
     void (*dump)(void *user, const char *stage, const char *text, size_t size);
     void *dump_user;

@@ -58,15 +58,15 @@ const struct kernel *grids_find_kernel(const struct ir_op *op)
 
 const struct kernel *grids_find_kernel_or_text(const struct ir_op *op)
 {
+    static const struct kernel *(*const texts[])(const struct ir_op *) = {
+        grids_product_find, grids_spread_find, grids_keep_find, grids_topk_find,
+        grids_scatter_find};
     const struct kernel *kernel = grids_find_kernel(op);
-    if (kernel || op->opaque || op->n_blocks || !suits_all(op))
+    if (op->opaque || op->n_blocks || !suits_all(op))
         return kernel;
-    if (grids_multiplies(op))
-        return &grids_product;
-    if ((kernel = grids_spread_find(op)) || (kernel = grids_keep_find(op)) ||
-        (kernel = grids_topk_find(op)))
-        return kernel;
-    return grids_scatter_find(op);
+    for (size_t i = 0; !kernel && i < sizeof texts / sizeof *texts; i++)
+        kernel = texts[i](op);
+    return kernel;
 }
 
 /* ---- What is fused --------------------------------------------------------------------------- */

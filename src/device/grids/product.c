@@ -151,12 +151,6 @@ struct job {
     struct device_place places[LIBRARY_OPERANDS];
 };
 
-bool grids_multiplies(const struct ir_op *op)
-{
-    return (ir_op_is(op, IR_OP_MatMul) || ir_op_is(op, IR_OP_Gemm)) &&
-           dtype_in(PRODUCT_TYPES, op->results[0].type->dtype);
-}
-
 /* Not where another library may compute all of it. */
 static tssa_status *want_texts(const struct ir_op *op, struct device_context *context)
 {
@@ -308,4 +302,11 @@ static tssa_status *run(struct kernel_args *args)
     return status;
 }
 
-const struct kernel grids_product = {.prepare = prepare, .run = run, .release = release};
+const struct kernel *grids_product_find(const struct ir_op *op)
+{
+    static const struct kernel kernel = {.prepare = prepare, .run = run, .release = release};
+    return (ir_op_is(op, IR_OP_MatMul) || ir_op_is(op, IR_OP_Gemm)) &&
+                   dtype_in(PRODUCT_TYPES, op->results[0].type->dtype)
+               ? &kernel
+               : NULL;
+}

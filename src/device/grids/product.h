@@ -12,8 +12,7 @@
 
 extern const struct device_library grids_library;
 
-/* Is the op such a product? */
-bool grids_multiplies(const struct ir_op *op);
-extern const struct kernel grids_product;
+/* NULL: it is no such product. */
+const struct kernel *grids_product_find(const struct ir_op *op);
 
 #endif
