@@ -11,12 +11,12 @@
  */
 #include <string.h>
 
+#include "device/count.h"
 #include "device/devices.h"
 #include "device/emulated/memory.h"
 #include "device/emulated/program.h"
 #include "device/library_op.h"
 #include "device/memory.h"
-#include "device/count.h"
 #include "ir/fuse.h"
 #include "ir/memory.h"
 

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#include "device/memory.h"
 #include "device/count.h"
+#include "device/memory.h"
 
 struct emulated_memory {
     unsigned char *bytes;

@@ -3,9 +3,9 @@
  * The device that computes nothing: results have their sizes (null/sizes.h), and what a device
  * would do for them is counted (count.h).
  */
+#include "device/count.h"
 #include "device/devices.h"
 #include "device/memory.h"
-#include "device/count.h"
 #include "device/null/library.h"
 #include "device/null/sizes.h"
 #include "gir/grid.h"

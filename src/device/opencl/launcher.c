@@ -75,7 +75,7 @@ static tssa_status *set_param(const struct opencl_api *api, opencl_kernel kernel
 {
     const int64_t number = param->is_memory ? (int64_t)param->place.offset : param->number;
     if (param->is_memory) {
-        const opencl_memory memory = param->place.memory;
+        opencl_memory memory = param->place.memory;
         TRY(OPENCL(api, clSetKernelArg, kernel, (*index)++, sizeof memory, &memory));
     }
     return OPENCL(api, clSetKernelArg, kernel, (*index)++, sizeof number, &number);

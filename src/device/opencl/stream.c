@@ -50,7 +50,7 @@ tssa_status *opencl_event_record(struct device_stream *stream, struct device_eve
 
 tssa_status *opencl_event_await(struct device_stream *stream, struct device_event *event)
 {
-    const opencl_event recorded = (opencl_event)event;
+    opencl_event recorded = (opencl_event)event;
     return OPENCL(&opencl_of(stream->context)->api, clEnqueueBarrierWithWaitList,
                   opencl_queue_of(stream), 1, &recorded, NULL);
 }
