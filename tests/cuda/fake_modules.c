@@ -12,13 +12,16 @@ struct CUmod_st {
     const struct fake_code *code; /* NULL: of cuda_probe */
 };
 
+/* One for all of the probe's, which ends with its modules loaded. */
+static struct CUmod_st of_probe;
+
 FAKE(cuModuleLoadData, cuda_module *module, const void *image)
 {
     IN_CONTEXT();
     const struct fake_code *code = fake_is_printed(image) ? fake_compile(image) : NULL;
     if (fake_is_printed(image) && !code)
         return FAKE_INVALID_IMAGE;
-    *module = malloc(sizeof **module);
+    *module = code ? malloc(sizeof **module) : &of_probe;
     if (!*module)
         abort();
     (*module)->code = code;
@@ -29,7 +32,8 @@ FAKE(cuModuleLoadData, cuda_module *module, const void *image)
 FAKE(cuModuleUnload, cuda_module module)
 {
     ENTER();
-    free(module);
+    if (module != &of_probe)
+        free(module);
     fake_count(-1);
     return planned_;
 }
