@@ -10,7 +10,7 @@ part models-committed build/venv/bin/python models/build.py --verify-committed
 part models scripts/check_models.sh build/release models build/models
 part conformance scripts/conformance.sh build/release
 part emulated scripts/conformance.sh build/release --device emulated
-part opencl scripts/conformance.sh build/release --device opencl --every 12
+part opencl scripts/conformance.sh build/release --device opencl --every 24
 part cuda env TSSA_CUDA_LIBRARIES="$PWD/build/release/tests/fake_cuda_new" \
     scripts/conformance.sh build/release --device cuda --every 12 # on fakes of CUDA's libraries
 data=$(echo build/venv/lib/python3*/site-packages/onnx/backend/test/data)
