@@ -5,6 +5,7 @@
  * in three orders of threads, run by the shim. What it finds wrong, they find.
  */
 /* ctest-labels: random */
+/* ctest-timeout: 600 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
