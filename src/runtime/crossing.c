@@ -62,6 +62,17 @@ void crossing_begin(struct run *run)
     forget_symbols(run);
 }
 
+/* After a failure as well: what the device has to say of this run is not the next one's. */
+tssa_status *crossing_wait(struct run *run, tssa_status *status)
+{
+    struct device_stream *stream = run->streams[SPACE_DEVICE];
+    tssa_status *late = stream ? stream->context->device->stream_wait(stream) : NULL;
+    if (!status)
+        return late;
+    tssa_status_free(late);
+    return status;
+}
+
 void crossing_end(struct run *run)
 {
     struct device_stream *stream = run->streams[SPACE_DEVICE];

@@ -29,8 +29,10 @@ void crossing_plan_free(struct plan *plan);
 
 tssa_status *crossing_open(struct run *run);
 void crossing_close(struct run *run); /* after crossing_open, failed or not called yet as well */
-/* Around a run. */
+/* Around a run. In between, when all steps are done or one has failed, waits for the device, which
+ * may tell of an error only then; returns the first error. */
 void crossing_begin(struct run *run);
+tssa_status *crossing_wait(struct run *run, tssa_status *status);
 void crossing_end(struct run *run);
 /* Around a block whose parameters are bound. */
 tssa_status *crossing_enter(struct run *run, const struct plan_crossing *crossing);

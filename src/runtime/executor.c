@@ -507,6 +507,7 @@ tssa_status *run_execute_some(struct run *run, const struct value *const *inputs
         offer_outputs(run, outputs);
         status = wanted ? run_needed(run) : executor_run_block(run, run->plan->body);
     }
+    status = crossing_wait(run, status);
     if (!status)
         status = take_outputs(run, outputs, wanted);
     /* Mirrors have no last use of their own. */

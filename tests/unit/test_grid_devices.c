@@ -57,6 +57,16 @@ static void make_slice(struct onnx_model *model)
     model_node(model, model->graph, "Neg", "s", "y");
 }
 
+/* The same, and x in a shape that may not fit: an error of the host's, behind the launch. */
+static void make_both(struct onnx_model *model)
+{
+    make_lookup(model);
+    model_input(model, model->graph, "x", TSSA_FLOAT, "6");
+    model_input(model, model->graph, "shape", TSSA_INT64, "2");
+    model_output(model, model->graph, "z", TSSA_FLOAT, "P,Q");
+    model_node(model, model->graph, "Reshape", "x,shape", "z");
+}
+
 static bool fixture_open(struct fixture *f, const char *device,
                          void (*make)(struct onnx_model *model))
 {
@@ -135,6 +145,40 @@ static void test_wrong_index(void **state)
     fixture_close(&f);
 }
 
+/* A run that fails otherwise leaves nothing for the next one to find. */
+static void test_two_errors(void **state)
+{
+    static const int64_t table_dims[] = {ROWS, 4}, where_dims[] = {N}, x_dims[] = {6},
+                         shape_dims[] = {2};
+    float table[ROWS * 4] = {0}, where[N] = {0}, x[6] = {0};
+    int64_t shape[2] = {2, 4};
+    struct fixture f;
+    if (!fixture_open(&f, *state, make_both)) {
+        fixture_close(&f);
+        skip();
+    }
+    for (int right = 0; right < 2; right++) {
+        tssa_value *inputs[4], *outputs[2] = {NULL, NULL};
+        where[70] = right ? 0 : ROWS;
+        shape[1] = right ? 3 : 4;
+        no_error(tssa_tensor_borrow(f.context, TSSA_FLOAT, 2, table_dims, table, sizeof table,
+                                    &inputs[0]));
+        no_error(tssa_tensor_borrow(f.context, TSSA_FLOAT, 1, where_dims, where, sizeof where,
+                                    &inputs[1]));
+        no_error(tssa_tensor_borrow(f.context, TSSA_FLOAT, 1, x_dims, x, sizeof x, &inputs[2]));
+        no_error(tssa_tensor_borrow(f.context, TSSA_INT64, 1, shape_dims, shape, sizeof shape,
+                                    &inputs[3]));
+        tssa_status *status = tssa_session_run(f.session, 4, inputs, 2, outputs);
+        assert_int_equal(tssa_status_code(status), right ? TSSA_OK : TSSA_RUNTIME);
+        tssa_status_free(status);
+        for (int i = 0; i < 4; i++)
+            tssa_value_free(inputs[i]);
+        for (int i = 0; i < 2; i++)
+            tssa_value_free(outputs[i]);
+    }
+    fixture_close(&f);
+}
+
 static void test_told_sizes(void **state)
 {
     static const int64_t x_dims[] = {ROWS, 4}, from_dims[] = {1};
@@ -165,6 +209,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_wrong_index, (void *)"opencl"),
         cmocka_unit_test_prestate(test_wrong_index, (void *)"cuda"),
+        cmocka_unit_test_prestate(test_two_errors, (void *)"opencl"),
+        cmocka_unit_test_prestate(test_two_errors, (void *)"cuda"),
         cmocka_unit_test_prestate(test_told_sizes, (void *)"opencl"),
         cmocka_unit_test_prestate(test_told_sizes, (void *)"cuda"),
     };

@@ -40,6 +40,10 @@ struct cuda_queue {
 tssa_status *cuda_enter_stream(struct device_stream *stream, const struct cuda_card **card,
                                cuda_stream *own);
 
+/* Bytes, which are there when it returns: a grids_read_fn. */
+tssa_status *cuda_read(struct device_stream *stream, struct device_place from, void *to,
+                       size_t size);
+
 /* struct device.stream_open and so on. */
 tssa_status *cuda_stream_open(struct device_context *context, struct device_stream **stream);
 void cuda_stream_close(struct device_stream *stream);

@@ -49,8 +49,8 @@ void cuda_release(struct device_stream *stream, void *memory, size_t size)
     tssa_status_free(CUDA(&card->api, cuMemFree_v2, (cuda_address)(uintptr_t)memory));
 }
 
-static tssa_status *read_bytes(struct device_stream *stream, struct device_place from, void *to,
-                               size_t size)
+tssa_status *cuda_read(struct device_stream *stream, struct device_place from, void *to,
+                       size_t size)
 {
     const struct cuda_card *card;
     cuda_stream own;
@@ -72,8 +72,8 @@ tssa_status *cuda_copy(struct device_stream *stream, enum device_copy kind, stru
     case DEVICE_COPY_IN:
         return CUDA(&card->api, cuMemcpyHtoDAsync_v2, address_of(to), on_host(from), size, own);
     case DEVICE_COPY_OUT:
-        TRY(read_bytes(stream, from, on_host(to), size));
-        return grids_stream_failed((struct grids_stream *)stream, read_bytes);
+        TRY(cuda_read(stream, from, on_host(to), size));
+        return grids_stream_failed((struct grids_stream *)stream, cuda_read);
     default:
         return CUDA(&card->api, cuMemcpyDtoDAsync_v2, address_of(to), address_of(from), size, own);
     }

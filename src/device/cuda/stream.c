@@ -46,7 +46,8 @@ tssa_status *cuda_stream_wait(struct device_stream *stream)
     const struct cuda_card *card;
     cuda_stream own;
     TRY(cuda_enter_stream(stream, &card, &own));
-    return CUDA(&card->api, cuStreamSynchronize, own);
+    TRY(CUDA(&card->api, cuStreamSynchronize, own));
+    return grids_stream_failed((struct grids_stream *)stream, cuda_read);
 }
 
 tssa_status *cuda_event_record(struct device_stream *stream, struct device_event **event)

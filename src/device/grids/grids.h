@@ -12,7 +12,8 @@
  * Equal launches are compiled once.
  *
  * What a grid finds wrong (an index out of range) it notes in memory of the stream, and who reads a
- * result from the device's memory is told, of the first such op in the plan.
+ * result from the device's memory, or waits for the stream, is told, of the first such op in the
+ * plan.
  */
 #ifndef TSSA_DEVICE_GRIDS_GRIDS_H
 #define TSSA_DEVICE_GRIDS_GRIDS_H
@@ -59,7 +60,8 @@ void grids_stream_close(struct grids_stream *stream);
 /* Reads `size` bytes, which are there when it returns. */
 typedef tssa_status *(*grids_read_fn)(struct device_stream *stream, struct device_place from,
                                       void *to, size_t size);
-/* Behind what the device reads for others: whether the kernels before have found an error. */
+/* Behind what the device reads for others, and in its stream_wait: whether the kernels before have
+ * found an error. */
 tssa_status *grids_stream_failed(struct grids_stream *stream, grids_read_fn read);
 
 #endif

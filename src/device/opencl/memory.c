@@ -25,8 +25,8 @@ void opencl_release(struct device_stream *stream, void *memory, size_t size)
         opencl_of(stream->context)->api.clReleaseMemObject(memory);
 }
 
-static tssa_status *read_bytes(struct device_stream *stream, struct device_place from, void *to,
-                               size_t size)
+tssa_status *opencl_read(struct device_stream *stream, struct device_place from, void *to,
+                         size_t size)
 {
     return OPENCL(&opencl_of(stream->context)->api, clEnqueueReadBuffer, opencl_queue_of(stream),
                   from.memory, 1, from.offset, size, to, 0, NULL, NULL);
@@ -65,8 +65,8 @@ tssa_status *opencl_copy(struct device_stream *stream, enum device_copy kind,
     case DEVICE_COPY_IN:
         return write_bytes(stream, to, (const char *)from.memory + from.offset, size);
     case DEVICE_COPY_OUT:
-        TRY(read_bytes(stream, from, (char *)to.memory + to.offset, size));
-        return grids_stream_failed((struct grids_stream *)stream, read_bytes);
+        TRY(opencl_read(stream, from, (char *)to.memory + to.offset, size));
+        return grids_stream_failed((struct grids_stream *)stream, opencl_read);
     default:
         return OPENCL(&opencl_of(stream->context)->api, clEnqueueCopyBuffer,
                       opencl_queue_of(stream), from.memory, to.memory, from.offset, to.offset, size,
@@ -89,7 +89,7 @@ tssa_status *opencl_read_scalar(struct device_stream *stream, struct device_plac
 {
     unsigned char bytes[8] = {0};
     count_copy(stream, DEVICE_COPY_OUT, tssa_dtype_size(dtype));
-    TRY(read_bytes(stream, from, bytes, tssa_dtype_size(dtype)));
+    TRY(opencl_read(stream, from, bytes, tssa_dtype_size(dtype)));
     *value = dtype_load_int64(dtype, bytes);
-    return grids_stream_failed((struct grids_stream *)stream, read_bytes);
+    return grids_stream_failed((struct grids_stream *)stream, opencl_read);
 }

@@ -31,6 +31,10 @@ static inline opencl_queue opencl_queue_of(const struct device_stream *stream)
     return ((const struct opencl_stream *)stream)->queue;
 }
 
+/* Bytes, which are there when it returns: a grids_read_fn. */
+tssa_status *opencl_read(struct device_stream *stream, struct device_place from, void *to,
+                         size_t size);
+
 tssa_status *opencl_connect(struct device_context *context);
 void opencl_disconnect(struct device_context *context);
 

@@ -35,7 +35,8 @@ void opencl_stream_close(struct device_stream *stream)
 
 tssa_status *opencl_stream_wait(struct device_stream *stream)
 {
-    return OPENCL(&opencl_of(stream->context)->api, clFinish, opencl_queue_of(stream));
+    TRY(OPENCL(&opencl_of(stream->context)->api, clFinish, opencl_queue_of(stream)));
+    return grids_stream_failed((struct grids_stream *)stream, opencl_read);
 }
 
 /* Handles of OpenCL are pointers: an event is one. */
