@@ -68,6 +68,9 @@ struct clike_param {
 /* All are int64 but for memory. Returns how many. */
 uint32_t clike_params(const struct gir_kernel *kernel, struct clike_param *params);
 
+/* The type in C of elements, and of values. */
+const char *clike_type_of(tssa_dtype dtype);
+
 /* Element types whose operations a kernel has. */
 dtype_mask clike_types(const struct gir_kernel *kernel);
 

@@ -17,8 +17,6 @@ struct printer {
     bool needed[GIR_MAX_CODES]; /* in the pass, for each element */
 };
 
-/* The type in C of elements, and of values. */
-const char *clike_type_of(tssa_dtype dtype);
 /* Begins a line. */
 void clike_indent(const struct printer *p);
 /* Step i, which is no reduction: a constant of the function, v0, v1, ...; or a store. */

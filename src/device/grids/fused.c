@@ -121,7 +121,6 @@ static void release(const void *state)
 /* What could not be taken is copied into the result first. */
 static tssa_status *make_result(struct kernel_args *args, uint32_t index, uint32_t updates)
 {
-    const struct device *device = args->env->stream->context->device;
     const struct ir_type *type = args->op->results[index].type;
     int64_t dims[TSSA_MAX_RANK];
     struct tensor *tensor;
@@ -129,12 +128,7 @@ static tssa_status *make_result(struct kernel_args *args, uint32_t index, uint32
         return NULL;
     TRY(grids_result_dims(args, index, dims));
     TRY(kernel_output(args, index, type->dtype, type->rank, dims, &tensor));
-    if (!updates)
-        return NULL;
-    const struct tensor *from = &args->inputs[updates - 1]->tensor;
-    const enum device_copy kind = args->on_host[updates - 1] ? DEVICE_COPY_IN : DEVICE_COPY_WITHIN;
-    return device->copy(args->env->stream, kind, grids_place(tensor), grids_place(from),
-                        tensor_bytes(from));
+    return updates ? grids_copy(args, updates - 1, tensor) : NULL;
 }
 
 /* ---- A launch -------------------------------------------------------------------------------- */

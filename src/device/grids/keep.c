@@ -22,11 +22,6 @@ static void kept_close(struct kept *kept)
     buffer_release(kept->counts);
 }
 
-static struct device_place place_of(const struct buffer *buffer)
-{
-    return (struct device_place){buffer->data, buffer->offset};
-}
-
 /* Counts them, and waits for the sum. */
 static tssa_status *count_kept(struct kernel_args *args, struct kept *kept)
 {
@@ -34,7 +29,7 @@ static tssa_status *count_kept(struct kernel_args *args, struct kept *kept)
     const int64_t chunk = (int64_t)grids_threads(stream->context) * CHUNK_EACH;
     kept->chunks = kept->count / chunk + (kept->count % chunk != 0);
     TRY(kernel_scratch(args, (size_t)(kept->chunks + 1) * sizeof(int64_t), &kept->counts));
-    struct device_place counts = place_of(kept->counts);
+    struct device_place counts = grids_buffer(kept->counts);
     const struct launch_param count[] = {grids_memory(kept->from), grids_memory(counts),
                                          grids_number(kept->count), grids_number(kept->bits),
                                          grids_number(kept->chunks)},
@@ -52,7 +47,7 @@ static tssa_status *number_kept(struct kernel_args *args, const struct kept *kep
                                 const int64_t *dims, struct device_place to)
 {
     struct launch_param params[8 + TSSA_MAX_RANK] = {
-        grids_memory(kept->from),  grids_memory(place_of(kept->counts)),
+        grids_memory(kept->from),  grids_memory(grids_buffer(kept->counts)),
         grids_memory(to),          grids_number(kept->count),
         grids_number(kept->bits),  grids_number(kept->chunks),
         grids_number(kept->found), grids_number(rank)};
@@ -178,7 +173,7 @@ static tssa_status *move_rows(struct kernel_args *args, struct rows *rows, const
 {
     const int64_t count = (int64_t)tensor_count(y);
     TRY(kernel_scratch(args, (size_t)kept->found * sizeof(int64_t), &rows->numbers));
-    const struct device_place numbers = place_of(rows->numbers);
+    const struct device_place numbers = grids_buffer(rows->numbers);
     TRY(number_kept(args, kept, 1, &kept->count, numbers));
     TRY(grids_operand(args, 0, &rows->buffers[0], &rows->from));
     const struct launch_param params[] = {grids_memory(rows->from),     grids_memory(numbers),

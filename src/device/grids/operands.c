@@ -16,8 +16,8 @@ static tssa_status *upload(struct kernel_args *args, const struct tensor *tensor
     const struct device *device = args->env->stream->context->device;
     const size_t size = tensor_bytes(tensor);
     TRY(kernel_scratch(args, size ? size : 1, buffer));
-    const struct device_place to = {(*buffer)->data, (*buffer)->offset};
-    return device->copy(args->env->stream, DEVICE_COPY_IN, to, grids_place(tensor), size);
+    return device->copy(args->env->stream, DEVICE_COPY_IN, grids_buffer(*buffer),
+                        grids_place(tensor), size);
 }
 
 tssa_status *grids_operand(struct kernel_args *args, uint32_t index, struct buffer **buffer,
@@ -29,8 +29,16 @@ tssa_status *grids_operand(struct kernel_args *args, uint32_t index, struct buff
         return NULL;
     if (!*buffer)
         TRY(upload(args, tensor, buffer));
-    *place = (struct device_place){(*buffer)->data, (*buffer)->offset};
+    *place = grids_buffer(*buffer);
     return NULL;
+}
+
+tssa_status *grids_copy(const struct kernel_args *args, uint32_t index, const struct tensor *to)
+{
+    const struct tensor *from = &args->inputs[index]->tensor;
+    return args->env->stream->context->device->copy(
+        args->env->stream, is_on_host(args, index) ? DEVICE_COPY_IN : DEVICE_COPY_WITHIN,
+        grids_place(to), grids_place(from), tensor_bytes(from));
 }
 
 tssa_status *grids_read(const struct kernel_args *args, uint32_t index, size_t offset, void *to,

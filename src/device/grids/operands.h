@@ -11,10 +11,18 @@ static inline struct device_place grids_place(const struct tensor *tensor)
     return (struct device_place){tensor->data, tensor->offset};
 }
 
+static inline struct device_place grids_buffer(const struct buffer *buffer)
+{
+    return (struct device_place){buffer->data, buffer->offset};
+}
+
 /* An operand's elements in the device's memory. What the host has is copied there first, once, into
  * *buffer, NULL before, which is to be released after the launch; NULL: they were there. */
 tssa_status *grids_operand(struct kernel_args *args, uint32_t index, struct buffer **buffer,
                            struct device_place *place);
+
+/* Copies an operand into a result of its shape. */
+tssa_status *grids_copy(const struct kernel_args *args, uint32_t index, const struct tensor *to);
 
 /* `size` bytes of an operand, from one on, which are there when it returns. */
 tssa_status *grids_read(const struct kernel_args *args, uint32_t index, size_t offset, void *to,

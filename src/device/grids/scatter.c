@@ -96,11 +96,6 @@ static tssa_status *check(const struct kernel_args *args, struct job *job)
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-static struct device_place place_of(const struct buffer *buffer)
-{
-    return (struct device_place){buffer->data, buffer->offset};
-}
-
 static tssa_status *launch(struct kernel_args *args, const struct job *job, uint32_t function,
                            int64_t items, const struct launch_param *params, uint32_t n)
 {
@@ -121,7 +116,7 @@ static tssa_status *find_places(struct kernel_args *args, struct job *job)
     uint32_t n = 0;
     TRY(grids_operand(args, INDICES, &job->buffers[INDICES], &indices));
     params[n++] = grids_memory(indices);
-    params[n++] = grids_memory(place_of(job->places));
+    params[n++] = grids_memory(grids_buffer(job->places));
     params[n++] = grids_memory((struct device_place){stream->notes, scatter->note});
     params[n++] = grids_number(job->count);
     params[n++] = grids_number(scatter->by_tuples ? job->depth : first + job->axis);
@@ -148,7 +143,7 @@ static tssa_status *find_last(struct kernel_args *args, const struct job *job)
             inner *= job->indices.dims[i];
     }
     const struct launch_param params[] = {
-        grids_memory(place_of(job->places)), grids_memory(place_of(job->last)),
+        grids_memory(grids_buffer(job->places)), grids_memory(grids_buffer(job->last)),
         grids_number(job->count), grids_number(along), grids_number(inner)};
     return launch(args, job, 2, job->count, params, sizeof params / sizeof *params);
 }
@@ -158,25 +153,20 @@ static tssa_status *write_updates(struct kernel_args *args, struct job *job)
     const int64_t count = job->count * job->width;
     struct device_place updates;
     TRY(grids_operand(args, UPDATES, &job->buffers[UPDATES], &updates));
-    const struct launch_param params[] = {grids_memory(updates), grids_memory(place_of(job->last)),
-                                          grids_memory(grids_place(job->y)), grids_number(count),
-                                          grids_number(job->width)};
+    const struct launch_param params[] = {
+        grids_memory(updates), grids_memory(grids_buffer(job->last)),
+        grids_memory(grids_place(job->y)), grids_number(count), grids_number(job->width)};
     return launch(args, job, 3, count, params, sizeof params / sizeof *params);
 }
 
 /* The data, changed in place or copied. */
 static tssa_status *make_result(struct kernel_args *args, struct job *job)
 {
-    const struct device *device = args->env->stream->context->device;
     const struct tensor *x = &args->inputs[DATA]->tensor;
-    const bool is_on_host = args->on_host && args->on_host[DATA];
     if (kernel_take(args, 0, DATA, &job->y))
         return NULL;
     TRY(kernel_output(args, 0, x->dtype, x->rank, x->dims, &job->y));
-    if (!job->y)
-        return NULL;
-    return device->copy(args->env->stream, is_on_host ? DEVICE_COPY_IN : DEVICE_COPY_WITHIN,
-                        grids_place(job->y), grids_place(x), tensor_bytes(x));
+    return job->y ? grids_copy(args, DATA, job->y) : NULL;
 }
 
 static tssa_status *write(struct kernel_args *args, struct job *job)

@@ -42,41 +42,27 @@ uint32_t grids_text_functions(enum grids_text text)
     return texts[text].functions;
 }
 
-/* What a text says of its type. */
-static const struct type {
-    tssa_dtype dtype;
-    const char *name, *ir, *bits; /* of floats: their prefix in the prelude, and their bits' type */
-} types[] = {
-    {TSSA_FLOAT, "float", "f32", "uint32_t"}, {TSSA_DOUBLE, "double", "f64", "uint64_t"},
-    {TSSA_INT8, "int8_t", NULL, NULL},        {TSSA_INT16, "int16_t", NULL, NULL},
-    {TSSA_INT32, "int32_t", NULL, NULL},      {TSSA_INT64, "int64_t", NULL, NULL},
-    {TSSA_UINT8, "uint8_t", NULL, NULL},      {TSSA_UINT16, "uint16_t", NULL, NULL},
-    {TSSA_UINT32, "uint32_t", NULL, NULL},    {TSSA_UINT64, "uint64_t", NULL, NULL},
-};
-#define TYPE_COUNT (sizeof types / sizeof *types)
-
-static size_t find_type(tssa_dtype dtype)
-{
-    size_t i = 0;
-    while (i < TYPE_COUNT && types[i].dtype != dtype)
-        i++;
-    return i;
-}
+#define INTEGERS                                                                                   \
+    (DTYPE_BIT(TSSA_INT8) | DTYPE_BIT(TSSA_INT16) | DTYPE_BIT(TSSA_INT32) |                        \
+     DTYPE_BIT(TSSA_INT64) | DTYPE_BIT(TSSA_UINT8) | DTYPE_BIT(TSSA_UINT16) |                      \
+     DTYPE_BIT(TSSA_UINT32) | DTYPE_BIT(TSSA_UINT64))
+#define FLOATS (DTYPE_BIT(TSSA_FLOAT) | DTYPE_BIT(TSSA_DOUBLE))
 
 bool grids_text_takes(tssa_dtype dtype)
 {
-    return find_type(dtype) < TYPE_COUNT;
+    return dtype_in(INTEGERS | FLOATS, dtype);
 }
 
+/* What a text says of its type; of floats also what the prelude has for them, and their bits. */
 static void print_type(tssa_dtype dtype, struct text *text)
 {
-    const struct type *type = &types[find_type(dtype)];
-    text_printf(text, "#define T %s\n", type->name);
-    if (type->ir)
+    const char *ir = dtype_info(dtype)->ir_name;
+    text_printf(text, "#define T %s\n", clike_type_of(dtype));
+    if (dtype_in(FLOATS, dtype))
         text_printf(text,
-                    "#define T_IS_FLOAT\n#define T_BITS %s\n#define FMA %s_fma\n"
+                    "#define T_IS_FLOAT\n#define T_BITS uint%u_t\n#define FMA %s_fma\n"
                     "#define BITS_OF(x) %s_bits(x)\n#define OF_BITS(bits) %s_of((T_BITS)(bits))\n",
-                    type->bits, type->ir, type->ir, type->ir);
+                    (unsigned)(8 * tssa_dtype_size(dtype)), ir, ir, ir);
 }
 
 /* RANK parameters, which are called d0, d1, ..., and their names. */
