@@ -13,14 +13,12 @@
 
 #include "common/no_error.h"
 
-void session_pair_open(struct session_pair *p, const char *text, int threads)
+void session_pair_load(struct session_pair *p, const char *text, int threads)
 {
     char path[] = "/tmp/tssa_session_pair_XXXXXX.tir";
     const tssa_context_options context = {.struct_size = sizeof context, .threads = threads};
     const tssa_optimize_options optimize = {
         .struct_size = sizeof optimize, .level = 2, .target = TSSA_TARGET_SESSION};
-    const tssa_session_options compile = {.struct_size = sizeof compile,
-                                          .compile = TSSA_COMPILE_WAIT};
     const int file = mkstemps(path, 4);
     assert_true(file >= 0);
     assert_int_equal(write(file, text, strlen(text)), strlen(text));
@@ -31,6 +29,13 @@ void session_pair_open(struct session_pair *p, const char *text, int threads)
     no_error(status);
     no_error(tssa_model_optimize(p->model, &optimize));
     no_error(tssa_session_create(p->model, NULL, &p->plain));
+}
+
+void session_pair_open(struct session_pair *p, const char *text, int threads)
+{
+    const tssa_session_options compile = {
+        .struct_size = sizeof compile, .profile = 1, .compile = TSSA_COMPILE_WAIT};
+    session_pair_load(p, text, threads);
     no_error(tssa_session_create(p->model, &compile, &p->kernels));
     no_error(tssa_session_compiled(p->kernels, &p->info));
 }

@@ -20,7 +20,10 @@ struct session_pair {
     tssa_compile_info info;
 };
 
-/* Of the text of a model, optimized for sessions. */
+/* Of the text of a model, optimized for sessions: all but the one with kernels, which is the
+ * caller's to make. */
+void session_pair_load(struct session_pair *p, const char *text, int threads);
+/* Both; the one with kernels is profiled. */
 void session_pair_open(struct session_pair *p, const char *text, int threads);
 void session_pair_close(struct session_pair *p);
 /* Numbers of [-1, 1), or as many of which one in 100 is more than 0.9. */

@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "common/gir_build.h"
 #include "common/no_error.h"
+#include "common/session_pair.h"
 #include "common/xmalloc.h"
 #include "ir/fuse.h"
 #include "tssa.h"
@@ -245,65 +246,21 @@ static void wrong_bytes(void **state)
 
 #define MAX_VALUES 4
 
-/* A model, by kernels and without. */
-struct pair {
-    tssa_context *context;
-    tssa_model *model;
-    tssa_session *kernels, *plain;
-    tssa_compile_info info;
-};
-
-/* Sessions of the model, one without kernels; the other's is the caller's to make. */
-static void open_model(struct pair *p, const char *text, int threads)
-{
-    char path[] = "/tmp/tssa_kernel_loops_XXXXXX.tir";
-    const tssa_context_options context = {.struct_size = sizeof context, .threads = threads};
-    const tssa_optimize_options optimize = {
-        .struct_size = sizeof optimize, .level = 2, .target = TSSA_TARGET_SESSION};
-    const int file = mkstemps(path, 4);
-    assert_true(file >= 0);
-    assert_int_equal(write(file, text, strlen(text)), strlen(text));
-    close(file);
-    no_error(tssa_context_create(&context, &p->context));
-    tssa_status *status = tssa_model_load_file(p->context, path, NULL, &p->model);
-    unlink(path);
-    no_error(status);
-    no_error(tssa_model_optimize(p->model, &optimize));
-    no_error(tssa_session_create(p->model, NULL, &p->plain));
-}
-
-static void open_pair(struct pair *p, const char *text, int threads)
-{
-    const tssa_session_options compile = {
-        .struct_size = sizeof compile, .profile = 1, .compile = TSSA_COMPILE_WAIT};
-    open_model(p, text, threads);
-    no_error(tssa_session_create(p->model, &compile, &p->kernels));
-    no_error(tssa_session_compiled(p->kernels, &p->info));
-}
-
 static void count_loops(void *user, const tssa_step_profile *step)
 {
     *(int *)user += strcmp(step->op, "Loop") == 0 || strcmp(step->op, "Scan") == 0;
 }
 
-static void close_model(struct pair *p)
-{
-    tssa_session_free(p->kernels);
-    tssa_session_free(p->plain);
-    tssa_model_free(p->model);
-    tssa_context_free(p->context);
-}
-
 /* Once it has run: there is no loop around the kernel. */
-static void close_pair(struct pair *p)
+static void close_pair(struct session_pair *p)
 {
     int n = 0;
     no_error(tssa_session_profile_steps(p->kernels, count_loops, &n));
     assert_true(n == 0 || p->info.kernels == 0);
-    close_model(p);
+    session_pair_close(p);
 }
 
-static tssa_value *make_floats(const struct pair *p, int rank, const int64_t *dims)
+static tssa_value *make_floats(const struct session_pair *p, int rank, const int64_t *dims)
 {
     tssa_value *value;
     int64_t n = 1;
@@ -329,7 +286,8 @@ static void compare(tssa_value *a, tssa_value *b)
 
 /* Both give the same outputs, or the same kind of error; the message of the one by kernels, to be
  * freed, or NULL. */
-static char *run_pair(const struct pair *p, size_t n, tssa_value *const *inputs, size_t n_outputs)
+static char *run_pair(const struct session_pair *p, size_t n, tssa_value *const *inputs,
+                      size_t n_outputs)
 {
     tssa_value *made[MAX_VALUES] = {NULL}, *wanted[MAX_VALUES] = {NULL};
     tssa_status *status = tssa_session_run(p->kernels, n, inputs, n_outputs, made),
@@ -364,8 +322,8 @@ static void loops(void **state)
     static const int64_t trips[] = {0, 1, 2, 50};
     (void)state;
     for (int threads = 1; threads <= 2; threads++) {
-        struct pair p;
-        open_pair(&p, filter, threads);
+        struct session_pair p;
+        session_pair_open(&p, filter, threads);
         if (!p.info.kernels) {
             close_pair(&p);
             skip();
@@ -391,9 +349,9 @@ static void loops(void **state)
 static void reads_too_far(void **state)
 {
     (void)state;
-    struct pair p;
+    struct session_pair p;
     const int64_t n = 40;
-    open_pair(&p, filter, 1);
+    session_pair_open(&p, filter, 1);
     tssa_value *inputs[4] = {make_floats(&p, 2, (const int64_t[]){5, n}), make_floats(&p, 1, &n),
                              make_floats(&p, 1, &n)};
     no_error(tssa_tensor_create(p.context, TSSA_INT64, 0, NULL, &inputs[3]));
@@ -412,14 +370,15 @@ static void reads_too_far(void **state)
 static void scans(void **state)
 {
     (void)state;
-    struct pair p;
-    open_pair(&p,
-              MODEL("%x: f32[T, 2, N], %h: f32[2, N], %g: f32[2, N], %s: f32[2, 1]", "%a, %b, %all",
-                    "%a, %b, %all = Scan(%h, %g, %x) {num_scan_inputs = 1, "
-                    "scan_input_directions = [1], scan_output_directions = [1]} {\n"
-                    "body(%c: f32[2, N], %d: f32[2, N], %e: f32[2, N]) {\n"
-                    "%p = Mul(%d, %s) %q = Sub(%e, %p) %r = Add(%q, %c) return(%r, %c, %q) } }\n"),
-              1);
+    struct session_pair p;
+    session_pair_open(
+        &p,
+        MODEL("%x: f32[T, 2, N], %h: f32[2, N], %g: f32[2, N], %s: f32[2, 1]", "%a, %b, %all",
+              "%a, %b, %all = Scan(%h, %g, %x) {num_scan_inputs = 1, "
+              "scan_input_directions = [1], scan_output_directions = [1]} {\n"
+              "body(%c: f32[2, N], %d: f32[2, N], %e: f32[2, N]) {\n"
+              "%p = Mul(%d, %s) %q = Sub(%e, %p) %r = Add(%q, %c) return(%r, %c, %q) } }\n"),
+        1);
     if (!p.info.kernels) {
         close_pair(&p);
         skip();
@@ -446,8 +405,8 @@ static void rows_by_numbers(void **state)
               "%j = Add(%i, %one) %k = Sub(%n, %i) %p = Gather(%x, %j) %q = Gather(%x, %k)\n"
               "%r = Mul(%c, %p) %u = Add(%r, %q) %v = Tanh(%u) return(%go, %v, %u) } }\n");
     (void)state;
-    struct pair p;
-    open_pair(&p, text, 1);
+    struct session_pair p;
+    session_pair_open(&p, text, 1);
     if (!p.info.kernels) {
         close_pair(&p);
         skip();
@@ -469,7 +428,7 @@ static void rows_by_numbers(void **state)
 #define TRIPS 5
 #define COLUMNS 40
 
-static void make_filter_inputs(const struct pair *p, tssa_value **inputs)
+static void make_filter_inputs(const struct session_pair *p, tssa_value **inputs)
 {
     const int64_t rows[] = {ROWS, COLUMNS}, n = COLUMNS;
     inputs[0] = make_floats(p, 2, rows);
@@ -483,11 +442,11 @@ static void make_filter_inputs(const struct pair *p, tssa_value **inputs)
 static void one_launch(void **state)
 {
     const tssa_session_options options = {.struct_size = sizeof options, .device = "null"};
-    struct pair p = {0};
+    struct session_pair p = {0};
     tssa_session_work work;
     tssa_value *inputs[4], *outputs[2] = {NULL};
     (void)state;
-    open_model(&p, filter, 1);
+    session_pair_load(&p, filter, 1);
     no_error(tssa_session_create(p.model, &options, &p.kernels));
     make_filter_inputs(&p, inputs);
     no_error(tssa_session_run(p.kernels, 4, inputs, 2, outputs));
@@ -499,18 +458,18 @@ static void one_launch(void **state)
         tssa_value_free(outputs[i]);
     for (int v = 0; v < 4; v++)
         tssa_value_free(inputs[v]);
-    close_model(&p);
+    session_pair_close(&p);
 }
 
 /* It runs the iterations one by one, and stacks what comes of each, with the same bits. */
 static void emulated(void **state)
 {
     const tssa_session_options options = {.struct_size = sizeof options, .device = "emulated"};
-    struct pair p = {0};
+    struct session_pair p = {0};
     tssa_session_work work;
     tssa_value *inputs[4];
     (void)state;
-    open_model(&p, filter, 1);
+    session_pair_load(&p, filter, 1);
     no_error(tssa_session_create(p.model, &options, &p.kernels));
     make_filter_inputs(&p, inputs);
     assert_null(run_pair(&p, 4, inputs, 2));
@@ -518,7 +477,7 @@ static void emulated(void **state)
     assert_int_equal(work.launches, 2 * TRIPS);
     for (int v = 0; v < 4; v++)
         tssa_value_free(inputs[v]);
-    close_model(&p);
+    session_pair_close(&p);
 }
 
 int main(void)
