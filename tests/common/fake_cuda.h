@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stand-ins for CUDA's libraries (tests/cuda), in the process of a test. */
+/* The stand-ins for CUDA's libraries (tests/cuda), in the process of a test; not where a card is
+ * tested (test_card.h), of which nothing is counted. */
 #ifndef TSSA_TESTS_COMMON_FAKE_CUDA_H
 #define TSSA_TESTS_COMMON_FAKE_CUDA_H
 

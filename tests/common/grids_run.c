@@ -11,6 +11,7 @@
 
 #include "common/no_error.h"
 #include "common/same_value.h"
+#include "common/test_card.h"
 #include "common/test_device.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
@@ -18,7 +19,8 @@
 
 static void connect_or_skip(struct device_context *context)
 {
-    device_context_open(context, device_find("opencl"), &allocator_default, NULL);
+    const char *device = test_card() ? "cuda" : "opencl";
+    device_context_open(context, device_find(device), &allocator_default, NULL);
     context->host = test_device();
     tssa_status *status = device_context_connect(context);
     if (tssa_status_code(status) == TSSA_UNSUPPORTED) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program on the device `opencl`, of which every op has a kernel there, and on the CPU:
+ * A program on the device `opencl`, or on the card of this machine (test_card.h), of which every op
+ * has a kernel there, and on the CPU:
  *
  *     struct grids_run run;
  *     grids_run_open(&run, "graph @g ... ");     (skips the test where there is no such device)

@@ -4,7 +4,7 @@
  * bits, in whatever order threads run, and nothing is left; and each call of the driver and of
  * NVRTC fails once, after which the session gives them, too.
  *
- * With TSSA_TEST_CARD in the environment, on the card of this machine: the models and the threads.
+ * On a card (test_card.h): the models and the threads.
  */
 /* ctest-timeout: 900 */
 #include <pthread.h>
@@ -22,18 +22,8 @@
 #include "common/model_on_device.h"
 #include "common/no_error.h"
 #include "common/same_value.h"
+#include "common/test_card.h"
 #include "common/xmalloc.h"
-
-static bool on_card(void)
-{
-    return getenv("TSSA_TEST_CARD") != NULL;
-}
-
-static void expect_nothing_left(void)
-{
-    if (!on_card())
-        assert_int_equal(fake_cuda_alive(), 0);
-}
 
 static void one_model(void **state)
 {
@@ -41,7 +31,7 @@ static void one_model(void **state)
     for (int level = 0; level <= 2; level++) {
         setenv("FAKE_CUDA_ORDER", orders[level], 1);
         model_on_device_check(*state, level, "cuda", 2);
-        expect_nothing_left();
+        assert_int_equal(fake_cuda_alive(), 0);
     }
 }
 
@@ -97,7 +87,7 @@ static void test_threads_share_a_session(void **state)
     }
     model_run_close(&wanted);
     model_run_close(&made);
-    expect_nothing_left();
+    assert_int_equal(fake_cuda_alive(), 0);
 }
 
 /* ---- Failures -------------------------------------------------------------------------------- */
@@ -183,10 +173,9 @@ int main(void)
                             fakes[] = {cmocka_unit_test(test_each_call_fails_once),
                                        cmocka_unit_test(test_kernels_fail_late)};
     int failed = 0;
-    if (!on_card()) {
-        fake_cuda_use(true);
+    fake_cuda_use(true);
+    if (!test_card())
         failed += cmocka_run_group_tests(fakes, NULL, NULL);
-    }
     failed += cmocka_run_group_tests(tests, NULL, NULL);
     return committed_models_test(one_model) + failed;
 }
