@@ -92,9 +92,10 @@ static tssa_status *add_part(struct fuse_plan *plan, const struct ir_op *op)
 {
     const uint32_t number = (uint32_t)plan->parts.count;
     const struct ir_fusion *fusion = plan->fusion;
+    const bool is_view = fuse_is_view(plan, op);
     const struct fuse_part part = {.joined = number,
-                                   .n_ops = fuse_is_view(plan, op) ? 0 : 1,
-                                   .is_alone = fusion->takes_alone &&
+                                   .n_ops = is_view ? 0 : 1,
+                                   .is_alone = !is_view && fusion->takes_alone &&
                                                fusion->takes_alone(fusion->user, op)};
     struct fuse_open *open = fuse_open_part(plan, number);
     *open = (struct fuse_open){.op = op,
