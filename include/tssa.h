@@ -702,6 +702,7 @@ typedef struct tssa_session_work {
     uint64_t allocations;   /* of the device's memory; of a run like the one before none */
     uint64_t copies;        /* between the host's memory and the device's */
     uint64_t copied_bytes;
+    uint64_t replays; /* of recordings: all that these hold is counted above as well */
 } tssa_session_work;
 
 /* TSSA_UNSUPPORTED where the session's device does not count. Before the first run all are 0. */

@@ -67,6 +67,7 @@ static tssa_status *remark_loops(struct generation *generation, const tssa_sessi
         return NULL;
     TRY(generation_place(generation));
     session_remark_loops(generation->plan->body, options);
+    session_remark_recording(generation->plan, options);
     return NULL;
 }
 

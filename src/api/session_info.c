@@ -51,7 +51,8 @@ tssa_status *tssa_session_counts(tssa_session *session, tssa_session_work *work)
                                 .bytes = counts.bytes,
                                 .allocations = counts.allocations,
                                 .copies = counts.copies,
-                                .copied_bytes = counts.copied_bytes};
+                                .copied_bytes = counts.copied_bytes,
+                                .replays = counts.replays};
     return NULL;
 }
 

@@ -138,6 +138,19 @@ static void remark_loop(const struct step *step, const tssa_session_options *opt
     remark(options, step->repeat ? TSSA_REMARK_APPLIED : TSSA_REMARK_MISSED, step->op, message);
 }
 
+void session_remark_recording(const struct plan *plan, const tssa_session_options *options)
+{
+    char message[160];
+    if (!plan->device->device->record_begin)
+        return;
+    snprintf(message, sizeof message, "%s%s",
+             plan->driven ? "runs are asked of the device step by step: "
+                          : "runs of the same shapes are recorded once and replayed",
+             plan->driven ? plan->driven : "");
+    remark(options, plan->driven ? TSSA_REMARK_MISSED : TSSA_REMARK_APPLIED,
+           ir_block_return(plan->graph->body), message);
+}
+
 void session_remark_loops(const struct block_plan *block, const tssa_session_options *options)
 {
     for (uint32_t i = 0; i < block->n_steps; i++) {

@@ -18,6 +18,8 @@ void session_note_background(struct tssa_context *context, struct background_res
 /* What each kernel moves, computes and takes (gir/estimate.h), to options->remark. */
 tssa_status *session_remark_kernels(const struct ir_graph *graph, struct device_context *device,
                                     const tssa_session_options *options);
+/* Whether runs can be recorded, on a device that records, or why not. */
+void session_remark_recording(const struct plan *plan, const tssa_session_options *options);
 /* Remarks on loops in the block and in blocks in it: why iterations are made step by step. */
 void session_remark_loops(const struct block_plan *block, const tssa_session_options *options);
 

@@ -31,7 +31,8 @@
 struct device_context;
 struct device_library;
 struct device_stream;
-struct device_event; /* the device's own */
+struct device_event;     /* the device's own */
+struct device_recording; /* the same */
 struct gir_rates;
 struct ir_fusion;
 struct launcher;
@@ -120,6 +121,26 @@ struct device {
     /* One integer or bool, which is there when the call returns. */
     tssa_status *(*read_scalar)(struct device_stream *stream, struct device_place from,
                                 tssa_dtype dtype, int64_t *value);
+
+    /* ---- Recordings -------------------------------------------------------------------------- */
+
+    /*
+     * From now on, until record_end, what is asked of the stream is not done but recorded, and it
+     * `records`. What the host would have to wait for is refused (TSSA_UNSUPPORTED). Bytes that are
+     * copied in are those of the call, whenever it is replayed; memory is not released before the
+     * end. NULL: nothing can be recorded, and the next four are NULL, too.
+     */
+    tssa_status *(*record_begin)(struct device_stream *stream);
+    /* What was recorded, which has not been done yet; after an error, too, nothing is recorded any
+     * more. */
+    tssa_status *(*record_end)(struct device_stream *stream, struct device_recording **recording);
+    /* While it records: where bytes of the host's lie for what reads them when it is replayed. */
+    tssa_status *(*record_bytes)(struct device_stream *stream, const void *bytes, size_t size,
+                                 struct device_place *place);
+    /* Asks all of it of the stream, with memory that is still there. */
+    tssa_status *(*replay)(struct device_stream *stream, const struct device_recording *recording);
+    /* Before the stream is closed. NULL is accepted. */
+    void (*recording_free)(struct device_stream *stream, struct device_recording *recording);
 };
 
 /* Shared by all threads and immutable but for what the lock guards. */
@@ -165,12 +186,14 @@ struct device_fused {
 struct device_counts {
     uint64_t launches, library_calls, bytes;
     uint64_t allocations, copies, copied_bytes; /* copies: between host and device */
+    uint64_t replays;                           /* what these asked for is counted as well */
 };
 
 /* What a stream of any device begins with. */
 struct device_stream {
     struct device_context *context;
     struct device_counts counts;
+    bool records; /* between record_begin and record_end */
 };
 
 /* The device of this name, NULL: the default one. NULL when there is none. */

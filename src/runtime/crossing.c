@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "runtime/recorded.h"
+
 /* ---- A run's part of the device -------------------------------------------------------------- */
 
 static void *allocate(void *user, size_t size)
@@ -80,7 +82,8 @@ void crossing_end(struct run *run)
         return;
     run->counts = stream->counts;
     stream->counts = (struct device_counts){0};
-    pool_trim(&run->device_pool);
+    if (!recorded_replayed(run))
+        pool_trim(&run->device_pool);
 }
 
 /* ---- Copies ---------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "runtime/crossing.h"
+#include "runtime/recorded.h"
 
 uint64_t executor_now(void)
 {
@@ -103,6 +104,7 @@ void run_free(struct run *run)
     allocator_free(a, run->argument_wanted);
     allocator_free(a, run->bound);
     allocator_free(a, run->given);
+    recorded_free(run);
     slab_free(run);
     crossing_close(run);
     run->plan->host->device->stream_close(run->streams[SPACE_HOST]);
@@ -192,19 +194,30 @@ static inline void release_after(struct run *run, const struct step *step)
         value_release(&run->slots[step->release[i]]);
 }
 
-tssa_status *executor_run_block(struct run *run, const struct block_plan *block)
+static inline tssa_status *run_steps(struct run *run, const struct block_plan *block)
 {
     const struct step *end = block->steps + block->n_steps;
-    /* An endless loop may have no step in its body. */
-    TRY(executor_check_stop(run));
-    if (block->crossing)
-        TRY(crossing_enter(run, block->crossing));
     if (block->binds)
         bindings_read(run, block->binds);
     for (const struct step *step = block->steps; step < end; step++) {
         TRY(run_step(run, step));
         release_after(run, step);
     }
+    return NULL;
+}
+
+tssa_status *executor_run_steps(struct run *run, const struct block_plan *block)
+{
+    return run_steps(run, block);
+}
+
+tssa_status *executor_run_block(struct run *run, const struct block_plan *block)
+{
+    /* An endless loop may have no step in its body. */
+    TRY(executor_check_stop(run));
+    if (block->crossing)
+        TRY(crossing_enter(run, block->crossing));
+    TRY(run_steps(run, block));
     return block->crossing ? crossing_leave(run, block->crossing) : NULL;
 }
 
@@ -383,6 +396,12 @@ static tssa_status *bind_inputs(struct run *run, const struct value *const *inpu
     return NULL;
 }
 
+tssa_status *executor_begin_again(struct run *run, const struct value *const *inputs)
+{
+    release_slots(run, 0);
+    return bind_inputs(run, inputs);
+}
+
 /* ---- Outputs --------------------------------------------------------------------------------- */
 
 static void offer_outputs(struct run *run, const struct value *outputs)
@@ -505,7 +524,7 @@ tssa_status *run_execute_some(struct run *run, const struct value *const *inputs
     if (!status) {
         slab_offer(run, outputs);
         offer_outputs(run, outputs);
-        status = wanted ? run_needed(run) : executor_run_block(run, run->plan->body);
+        status = wanted ? run_needed(run) : recorded_run_body(run, inputs);
     }
     status = crossing_wait(run, status);
     if (!status)

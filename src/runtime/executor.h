@@ -10,6 +10,8 @@
 #include "runtime/plan.h"
 #include "runtime/slab.h"
 
+struct recorded;
+
 /* Time and count of one step; loop bodies add up. */
 struct step_profile {
     uint64_t count, nanoseconds, started; /* `started`: of the latest execution */
@@ -55,6 +57,7 @@ struct run {
     bool *bound, *given; /* per symbol of the inputs: it has its value; per output: the caller's */
     bool *wanted;        /* the outputs that `needed` was found for; NULL: none yet */
     bool *needed;        /* per step of the body */
+    struct recorded *recorded; /* recorded.h; NULL: nothing was yet */
 };
 
 tssa_status *run_create(const struct plan *plan, const tssa_allocator *allocator,
@@ -91,6 +94,10 @@ static inline tssa_status *executor_check_stop(const struct run *run)
 }
 /* Executes the steps of a block whose parameters are bound. */
 tssa_status *executor_run_block(struct run *run, const struct block_plan *block);
+/* The same without what spaces want before and after. */
+tssa_status *executor_run_steps(struct run *run, const struct block_plan *block);
+/* Forgets what steps of the body have done, which begins again with its inputs. */
+tssa_status *executor_begin_again(struct run *run, const struct value *const *inputs);
 /* Puts a value into a parameter's slot, or releases it when nobody reads it. Takes ownership. */
 void executor_bind(struct run *run, const struct block_plan *block, uint32_t param,
                    struct value *value);

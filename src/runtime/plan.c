@@ -12,6 +12,7 @@
 #include "runtime/executor.h"
 #include "runtime/placement.h"
 #include "runtime/repeat.h"
+#include "runtime/steady.h"
 #include "runtime/symbols.h"
 
 struct compiler {
@@ -552,7 +553,9 @@ tssa_status *plan_place(struct plan *plan)
     arena_init(&scratch, plan->arena.allocator);
     tssa_status *status = placement_analyse(plan, &scratch);
     arena_clear(&scratch);
-    return status ? status : repeat_plan(plan);
+    TRY(status);
+    TRY(steady_find(plan));
+    return repeat_plan(plan);
 }
 
 tssa_status *plan_create(const struct ir_graph *graph, struct device_context *device,

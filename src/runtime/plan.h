@@ -207,6 +207,8 @@ struct plan {
     uint32_t n_symbol_numbers;      /* dims made after the plan have higher ids */
     const struct plan_result *results;
     uint32_t n_results;
+    /* Why runs of the same shapes are not recorded (recorded.h); NULL: they may be. */
+    const char *driven;
     bool runs_fused;          /* there is a fuse op that no kernel takes: values have two names */
     const step_run *poisoned; /* what the steps do besides (poison.h); NULL: they do nothing else */
     struct kernel_tally tally; /* the one thing that changes while the plan runs */

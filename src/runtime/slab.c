@@ -296,6 +296,7 @@ tssa_status *slab_prepare(struct run *run)
         fit_scratch(run);
     slab->thorough = thorough;
     slab->placed = false;
+    slab->layouts++;
     tssa_status *status = lay_out(run);
     if (tssa_status_code(status) == TSSA_OUT_OF_MEMORY) {
         tssa_status_free(status);

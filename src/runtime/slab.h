@@ -35,6 +35,7 @@ struct slab {
     uint32_t runs;   /* since `most` was compared with the layout */
     uint32_t alike;  /* runs in a row that the layout was for */
     bool placed, thorough; /* there is a layout; one that took its time */
+    uint32_t layouts;      /* how many there were */
 };
 
 /* Of a run whose tables are there. */

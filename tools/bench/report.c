@@ -59,11 +59,12 @@ static void print_values(const struct subject *subject)
 static void print_work(const struct subject *subject)
 {
     const tssa_session_work *work = &subject->work;
-    if (subject->counted)
-        printf("  device      %" PRIu64 " launches, %" PRIu64 " library calls, %.3f MiB read and "
-               "written, %" PRIu64 " allocations, %" PRIu64 " copies of %.3f MiB\n",
-               work->launches, work->library_calls, (double)work->bytes / MIB, work->allocations,
-               work->copies, (double)work->copied_bytes / MIB);
+    if (!subject->counted)
+        return;
+    printf("  device      %" PRIu64 " launches, %" PRIu64 " library calls, %.3f MiB read and "
+           "written, %" PRIu64 " allocations, %" PRIu64 " copies of %.3f MiB%s\n",
+           work->launches, work->library_calls, (double)work->bytes / MIB, work->allocations,
+           work->copies, (double)work->copied_bytes / MIB, work->replays ? ", replayed" : "");
 }
 
 static void print_latency(const struct result *result, const struct bench_arguments *arguments)

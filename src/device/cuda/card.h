@@ -34,6 +34,7 @@ const struct cuda_card *cuda_enter_anyway(const struct device_context *context);
 struct cuda_queue {
     struct grids_stream base;
     cuda_stream stream;
+    struct device_recording *recording; /* while it records; recording.h */
 };
 
 /* The same for a stream. */

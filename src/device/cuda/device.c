@@ -2,6 +2,7 @@
 /* The device `cuda`: the first card of NVIDIA's. Fuse ops are grids (device/grids), in CUDA C. */
 #include "device/cuda/card.h"
 #include "device/cuda/launcher.h"
+#include "device/cuda/recording.h"
 #include "device/devices.h"
 #include "device/memory.h"
 
@@ -29,5 +30,10 @@ const struct device cuda_device = {
     .event_record = cuda_event_record,
     .event_await = cuda_event_await,
     .event_free = cuda_event_free,
+    .record_begin = cuda_record_begin,
+    .record_end = cuda_record_end,
+    .record_bytes = cuda_record_bytes,
+    .replay = cuda_replay,
+    .recording_free = cuda_recording_free,
     DEVICE_MEMORY(cuda),
 };

@@ -9,7 +9,7 @@
 #include "device/memory.h"
 
 #include "device/count.h"
-#include "device/cuda/card.h"
+#include "device/cuda/recording.h"
 
 static cuda_address address_of(struct device_place place)
 {
@@ -43,6 +43,10 @@ void cuda_release(struct device_stream *stream, void *memory, size_t size)
     (void)size;
     if (!memory)
         return;
+    if (stream->records) {
+        cuda_record_release(stream, (cuda_address)(uintptr_t)memory);
+        return;
+    }
     const struct cuda_card *card = cuda_enter_anyway(stream->context);
     cuda_stream own = ((struct cuda_queue *)stream)->stream;
     tssa_status_free(CUDA(&card->api, cuStreamSynchronize, own));
@@ -54,6 +58,7 @@ tssa_status *cuda_read(struct device_stream *stream, struct device_place from, v
 {
     const struct cuda_card *card;
     cuda_stream own;
+    TRY(cuda_record_refuse(stream));
     TRY(cuda_enter_stream(stream, &card, &own));
     TRY(CUDA(&card->api, cuMemcpyDtoHAsync_v2, to, address_of(from), size, own));
     return CUDA(&card->api, cuStreamSynchronize, own);
@@ -67,6 +72,10 @@ tssa_status *cuda_copy(struct device_stream *stream, enum device_copy kind, stru
     count_copy(stream, kind, size);
     if (size == 0)
         return NULL;
+    if (stream->records && kind == DEVICE_COPY_IN) {
+        TRY(cuda_record_bytes(stream, on_host(from), size, &from));
+        kind = DEVICE_COPY_WITHIN;
+    }
     TRY(cuda_enter_stream(stream, &card, &own));
     switch (kind) {
     case DEVICE_COPY_IN:

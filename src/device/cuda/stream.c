@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams are the driver's, and do not wait for its default one; events are the driver's. */
-#include "device/cuda/card.h"
+#include <string.h>
+
+#include "device/cuda/recording.h"
 
 tssa_status *cuda_enter_stream(struct device_stream *stream, const struct cuda_card **card,
                                cuda_stream *own)
@@ -9,17 +11,26 @@ tssa_status *cuda_enter_stream(struct device_stream *stream, const struct cuda_c
     return cuda_enter(stream->context, card);
 }
 
-tssa_status *cuda_stream_open(struct device_context *context, struct device_stream **stream)
+/* Notes are memory of the host that kernels write to, so that nobody has to fetch them: a copy of a
+ * few bytes takes the time of two launches. */
+static tssa_status *open_queue(struct cuda_queue *queue)
 {
     const struct cuda_card *card;
+    void *notes = NULL;
+    TRY(cuda_enter(queue->base.stream.context, &card));
+    TRY(CUDA(&card->api, cuStreamCreate, &queue->stream, CUDA_STREAM_NON_BLOCKING));
+    TRY(CUDA(&card->api, cuMemAllocHost_v2, &notes, GRIDS_NOTES));
+    memset(notes, 0, GRIDS_NOTES);
+    queue->base.notes = queue->base.seen = notes;
+    return NULL;
+}
+
+tssa_status *cuda_stream_open(struct device_context *context, struct device_stream **stream)
+{
     struct cuda_queue *queue = allocator_calloc(context->allocator, 1, sizeof *queue);
     TRY_ALLOC(queue);
     queue->base.stream.context = context;
-    tssa_status *status = cuda_enter(context, &card);
-    if (!status)
-        status = CUDA(&card->api, cuStreamCreate, &queue->stream, CUDA_STREAM_NON_BLOCKING);
-    if (!status)
-        status = grids_stream_open(&queue->base);
+    tssa_status *status = open_queue(queue);
     if (status)
         cuda_stream_close(&queue->base.stream);
     else
@@ -33,11 +44,12 @@ void cuda_stream_close(struct device_stream *stream)
     if (!queue)
         return;
     const struct cuda_card *card = cuda_enter_anyway(stream->context);
-    grids_stream_close(&queue->base);
     if (queue->stream) {
         tssa_status_free(CUDA(&card->api, cuStreamSynchronize, queue->stream));
         tssa_status_free(CUDA(&card->api, cuStreamDestroy_v2, queue->stream));
     }
+    if (queue->base.seen)
+        tssa_status_free(CUDA(&card->api, cuMemFreeHost, queue->base.seen));
     allocator_free(stream->context->allocator, queue);
 }
 
@@ -45,6 +57,7 @@ tssa_status *cuda_stream_wait(struct device_stream *stream)
 {
     const struct cuda_card *card;
     cuda_stream own;
+    TRY(cuda_record_refuse(stream));
     TRY(cuda_enter_stream(stream, &card, &own));
     TRY(CUDA(&card->api, cuStreamSynchronize, own));
     return grids_stream_failed((struct grids_stream *)stream, cuda_read);

@@ -110,18 +110,38 @@ void grids_stream_close(struct grids_stream *stream)
         stream->stream.context->device->release(&stream->stream, stream->notes, GRIDS_NOTES);
 }
 
-tssa_status *grids_stream_failed(struct grids_stream *stream, grids_read_fn read)
+/* The first of the plan that was noted, GRIDS_NOTES: none. */
+static size_t find_note(const unsigned char *notes)
+{
+    const unsigned char *note = memchr(notes, 1, GRIDS_NOTES);
+    return note ? (size_t)(note - notes) : GRIDS_NOTES;
+}
+
+/* And forgets them: the next run may be right. */
+static tssa_status *take_note(struct grids_stream *stream, grids_read_fn read, size_t *note)
 {
     unsigned char notes[GRIDS_NOTES];
     const struct device_place place = {stream->notes, 0};
+    if (!stream->seen)
+        TRY(read(&stream->stream, place, notes, sizeof notes));
+    *note = find_note(stream->seen ? stream->seen : notes);
+    if (*note == GRIDS_NOTES)
+        return NULL;
+    if (!stream->seen)
+        return clear_notes(stream);
+    memset(stream->seen, 0, GRIDS_NOTES);
+    return NULL;
+}
+
+tssa_status *grids_stream_failed(struct grids_stream *stream, grids_read_fn read)
+{
+    size_t note;
     if (!stream->launched)
         return NULL;
     stream->launched = false;
-    TRY(read(&stream->stream, place, notes, sizeof notes));
-    const unsigned char *note = memchr(notes, 1, sizeof notes);
-    if (!note)
+    TRY(take_note(stream, read, &note));
+    if (note == GRIDS_NOTES)
         return NULL;
-    TRY(clear_notes(stream)); /* the next run may be right */
-    const char *name = grids_note_name(stream->stream.context, (uint32_t)(note - notes));
+    const char *name = grids_note_name(stream->stream.context, (uint32_t)note);
     return ERROR(TSSA_RUNTIME, "node \"%s\", or one fused with it: an index is out of range", name);
 }

@@ -48,20 +48,21 @@ void grids_close(struct device_context *context);
 /* What streams of such a device begin with. */
 struct grids_stream {
     struct device_stream stream;
-    void *notes;   /* GRIDS_NOTES bytes of the device's memory: what was found wrong */
-    bool launched; /* a kernel that checks, since they were read */
+    void *notes;         /* GRIDS_NOTES bytes of the device's memory: what was found wrong */
+    unsigned char *seen; /* the same, of memory that the host sees as well; NULL: it is read */
+    bool launched;       /* a kernel that checks, since they were read */
 };
 
 #define GRIDS_NOTES 1024
 
-/* When the device's own is open, and before it is closed. */
+/* When the device's own is open, unless its notes are the host's, too; and before it is closed. */
 tssa_status *grids_stream_open(struct grids_stream *stream);
 void grids_stream_close(struct grids_stream *stream);
 /* Reads `size` bytes, which are there when it returns. */
 typedef tssa_status *(*grids_read_fn)(struct device_stream *stream, struct device_place from,
                                       void *to, size_t size);
-/* Behind what the device reads for others, and in its stream_wait: whether the kernels before have
- * found an error. */
+/* Behind what the device reads for others, and in its stream_wait, when all that was asked of the
+ * stream is done: whether the kernels have found an error. */
 tssa_status *grids_stream_failed(struct grids_stream *stream, grids_read_fn read);
 
 #endif

@@ -27,6 +27,9 @@ tssa_status *grids_operand(struct kernel_args *args, uint32_t index, struct buff
     *place = grids_place(tensor);
     if (!is_on_host(args, index))
         return NULL;
+    if (args->env->stream->records)
+        return args->env->stream->context->device->record_bytes(args->env->stream, tensor->data,
+                                                                tensor_bytes(tensor), place);
     if (!*buffer)
         TRY(upload(args, tensor, buffer));
     *place = grids_buffer(*buffer);

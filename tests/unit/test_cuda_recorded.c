@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Recorded runs on the device `cuda`, on a fake driver whose graphs run in a random order that
+ * their edges allow: with inputs that change from run to run all committed models give what the CPU
+ * gives, and those in which the host decides nothing are replayed; other shapes are another
+ * recording; what a recording cannot be made of runs without one; each call fails once.
+ */
+/* ctest-timeout: 900 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api/handles.h"
+#include "api/session.h"
+#include "common/committed_models.h"
+#include "common/fake_cuda.h"
+#include "common/model_on_device.h"
+#include "common/no_error.h"
+#include "common/same_value.h"
+#include "common/test_card.h"
+#include "common/test_device.h"
+#include "ir/infer.h"
+#include "ir/parser.h"
+#include "runtime/executor.h"
+
+#define RUNS 8 /* a recording is made after three with the same sizes */
+
+/* ---- Models ---------------------------------------------------------------------------------- */
+
+/* Another input of the same shape; integers, which may be sizes and numbers, stay. */
+static void change(const struct model_run *run, int turn)
+{
+    static const float factors[] = {1, 0.5F, 1.25F};
+    for (size_t i = 0; i < run->input_count; i++) {
+        if (!run->inputs[i] || run->inputs[i]->value.kind != TSSA_KIND_TENSOR ||
+            run->inputs[i]->value.tensor.dtype != TSSA_FLOAT)
+            continue;
+        const struct tensor *tensor = &run->inputs[i]->value.tensor;
+        for (size_t k = 0; k < tensor_count(tensor); k++)
+            ((float *)tensor->data)[k] *= factors[turn % 3];
+    }
+}
+
+static void one_model(void **state)
+{
+    struct model_run wanted = {0}, made = {0};
+    const char *path = *state;
+    no_error(model_on_device_open(&wanted, path, 2, NULL));
+    no_error(model_on_device_open(&made, path, 2, "cuda"));
+    for (int i = 0; i < RUNS; i++) {
+        change(&wanted, i);
+        change(&made, i);
+        no_error(model_on_device_run(&wanted));
+        no_error(model_on_device_run(&made));
+        model_on_device_compare(&made, &wanted, path);
+    }
+    const bool driven = made.session->now->plan->driven != NULL;
+    assert_int_equal(made.session->counts.replays, driven ? 0 : 1);
+    model_run_close(&wanted);
+    model_run_close(&made);
+    assert_int_equal(fake_cuda_alive(), 0);
+}
+
+/* ---- Programs -------------------------------------------------------------------------------- */
+
+struct program {
+    struct device_context device;
+    struct ir_graph *graph;
+    struct plan *on_device, *on_host;
+    struct run *run, *wanted;
+};
+
+static void program_open(struct program *p, const char *text)
+{
+    *p = (struct program){.graph = NULL};
+    device_context_open(&p->device, device_find("cuda"), &allocator_default, NULL);
+    p->device.host = test_device();
+    no_error(device_context_connect(&p->device));
+    no_error(ir_parse(&allocator_default, text, strlen(text), &p->graph));
+    no_error(ir_infer_graph(p->graph));
+    no_error(plan_create(p->graph, &p->device, &p->on_device));
+    no_error(plan_create(p->graph, test_device(), &p->on_host));
+    no_error(run_create(p->on_device, &allocator_default, NULL, false, &p->run));
+    no_error(run_create(p->on_host, &allocator_default, NULL, false, &p->wanted));
+}
+
+static void program_close(struct program *p)
+{
+    run_free(p->run);
+    run_free(p->wanted);
+    plan_free(p->on_device);
+    plan_free(p->on_host);
+    ir_graph_free(p->graph);
+    device_context_close(&p->device);
+    assert_int_equal(fake_cuda_alive(), 0);
+}
+
+enum { WIDTH = 4, MOST_ROWS = 5, OUTPUTS = 2 };
+
+/* A run of [rows, WIDTH] elements that are `first`, `first` + 1, ...: if it succeeds it gives what
+ * the CPU gives. */
+static tssa_status *go(struct program *p, int64_t rows, float first)
+{
+    float elements[MOST_ROWS * WIDTH];
+    struct value x = {.kind = TSSA_KIND_TENSOR,
+                      .tensor = {.dtype = TSSA_FLOAT, .rank = 2, .data = elements}};
+    struct value made[OUTPUTS] = {{.kind = TSSA_KIND_NONE}},
+                 wanted[OUTPUTS] = {{.kind = TSSA_KIND_NONE}};
+    const struct value *const inputs[] = {&x};
+    x.tensor.dims[0] = rows;
+    x.tensor.dims[1] = WIDTH;
+    for (int64_t i = 0; i < rows * WIDTH; i++)
+        elements[i] = first + (float)i;
+    tssa_status *status = run_execute(p->run, inputs, made);
+    no_error(run_execute(p->wanted, inputs, wanted));
+    for (int i = 0; i < OUTPUTS; i++) {
+        assert_true(status || same_value(&made[i], &wanted[i]));
+        value_release(&made[i]);
+        value_release(&wanted[i]);
+    }
+    return status;
+}
+
+/* Whether it was a replay. */
+static bool same(struct program *p, int64_t rows, float first)
+{
+    no_error(go(p, rows, first));
+    return p->run->counts.replays != 0;
+}
+
+static const char loop[] =
+    "graph @g opset(\"\": 26) ir_version(13) (%x: f32[N, 4]) -> (%y, %n) {\n"
+    "  %trips = Constant() {value = i64[] 3}\n"
+    "  %shape = Shape(%x)\n"
+    "  %y, %all = Loop(%trips, _, %x) {\n"
+    "    body(%i: i64[], %c: bool[], %v: f32[N, 4]) {\n"
+    "      %u = fuse(%v, %i) {\n"
+    "        body(%p: f32[N, 4], %q: i64[]) {\n"
+    "          %j = Cast(%q) {to = 1}\n"
+    "          %w = Add(%p, %j)\n"
+    "          %r = Relu(%w)\n"
+    "          return(%r)\n"
+    "        }\n"
+    "      }\n"
+    "      return(%c, %u, %u)\n"
+    "    }\n"
+    "  }\n"
+    "  %n = Add(%shape, %shape)\n"
+    "  return(%y, %n)\n"
+    "}\n";
+
+/* Numbers of iterations are given to launches; the host returns what shapes tell. */
+static void test_shapes(void **state)
+{
+    struct program p;
+    int replays = 0;
+    (void)state;
+    program_open(&p, loop);
+    if (p.on_device->driven)
+        fail_msg("%s", p.on_device->driven);
+    for (int64_t rows = 3; rows <= MOST_ROWS; rows += 2)
+        for (int i = 0; i < RUNS; i++)
+            replays += same(&p, rows, (float)(i - 4));
+    for (int i = 0; i < RUNS; i++)
+        replays += same(&p, 3, (float)(4 - i));
+    assert_true(replays >= RUNS); /* of 3 * RUNS, some to settle before each */
+    program_close(&p);
+}
+
+/* Which is told, or made up for by a run without a recording. */
+static void test_each_call_fails_once(void **state)
+{
+    struct program p;
+    bool more = true;
+    unsigned long told = 0, call;
+    (void)state;
+    for (call = 0; more; call++) {
+        program_open(&p, loop);
+        const unsigned long before = fake_cuda_calls();
+        fake_cuda_fail_at(before + call, 999);
+        for (int i = 0; i < RUNS; i++) {
+            tssa_status *status = go(&p, 3, (float)i);
+            told += status != NULL;
+            tssa_status_free(status);
+        }
+        more = fake_cuda_calls() > before + call;
+        fake_cuda_fail_at(-1ul, 0);
+        assert_true(same(&p, 3, 1) || same(&p, 3, 2) || same(&p, 3, 3) || same(&p, 3, 4));
+        program_close(&p);
+    }
+    assert_true(told > 0 && told < call);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shapes)},
+                            fakes[] = {cmocka_unit_test(test_each_call_fails_once)};
+    fake_cuda_use(true);
+    int failed = test_card() ? 0 : cmocka_run_group_tests(fakes, NULL, NULL);
+    failed += cmocka_run_group_tests(tests, NULL, NULL);
+    return committed_models_test(one_model) + failed;
+}
