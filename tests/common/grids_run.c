@@ -11,15 +11,13 @@
 
 #include "common/no_error.h"
 #include "common/same_value.h"
-#include "common/test_card.h"
 #include "common/test_device.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
 #include "runtime/executor.h"
 
-static void connect_or_skip(struct device_context *context)
+static void connect_or_skip(struct device_context *context, const char *device)
 {
-    const char *device = test_card() ? "cuda" : "opencl";
     device_context_open(context, device_find(device), &allocator_default, NULL);
     context->host = test_device();
     tssa_status *status = device_context_connect(context);
@@ -32,10 +30,10 @@ static void connect_or_skip(struct device_context *context)
     no_error(status);
 }
 
-void grids_run_open(struct grids_run *run, const char *text)
+void grids_run_open(struct grids_run *run, const char *device, const char *text)
 {
     memset(run, 0, sizeof *run);
-    connect_or_skip(&run->device);
+    connect_or_skip(&run->device, device);
     no_error(ir_parse(&allocator_default, text, strlen(text), &run->graph));
     no_error(ir_infer_graph(run->graph));
     for (const struct ir_op *op = run->graph->body->first; op; op = op->next)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program on the device `opencl`, or on the card of this machine (test_card.h), of which every op
- * has a kernel there, and on the CPU:
+ * A program on a device, of which every op has a kernel there, and on the CPU:
  *
  *     struct grids_run run;
- *     grids_run_open(&run, "graph @g ... ");     (skips the test where there is no such device)
+ *     grids_run_open(&run, "opencl", "graph @g ... ");     (skips the test where there is none)
  *     grids_run_go(&run, inputs);
  *     ... run.made[0], run.wanted[0] ...
  *     grids_run_close(&run);
@@ -24,7 +23,7 @@ struct grids_run {
     struct value made[GRIDS_RUN_MAX], wanted[GRIDS_RUN_MAX]; /* of the last run */
 };
 
-void grids_run_open(struct grids_run *run, const char *text);
+void grids_run_open(struct grids_run *run, const char *device, const char *text);
 void grids_run_close(struct grids_run *run);
 /* On the device alone. */
 tssa_status *grids_run_try(struct grids_run *run, const struct value *const *inputs);

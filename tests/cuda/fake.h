@@ -12,6 +12,7 @@
  *     fake_modules.c    machine code, which is the source, and launches
  *     fake_kernels.c    what the kernels of cuda_probe do
  *     fake_compiler.c   kernels that tssa prints, by the C compiler
+ *     fake_threads.c    threads of a block that meet
  *     fake_nvrtc.c, fake_libraries.c
  *
  * Environment, read at each call:
@@ -31,6 +32,7 @@
 #include <stdbool.h>
 
 #include "device/cuda/cuda_api.h"
+#include "tests/cuda/fake_threads.h"
 
 #define EXPORT __attribute__((visibility("default")))
 /* Defines a function of a library, with its prototype. */
@@ -47,6 +49,7 @@ enum {
     FAKE_INVALID_CONTEXT = 201,
     FAKE_NOT_FOUND = 500,
     FAKE_ILLEGAL_ADDRESS = 700,
+    FAKE_LAUNCH_FAILED = 719,
     FAKE_CAPTURE_UNSUPPORTED = 900
 };
 
@@ -165,7 +168,8 @@ struct CUfunc_st {
     unsigned sizes[FAKE_SIZES]; /* of a kernel of cuda_probe: of its parameters, 0 at the end */
     void (*run)(const int64_t *arguments);
     unsigned n; /* of others: how many parameters there are, of 8 bytes */
-    void (*launch)(const int64_t *arguments, int64_t blocks, int64_t height, int order);
+    bool (*launch)(const int64_t *arguments, int64_t blocks, int64_t height, int order,
+                   const struct fake_meeting *meeting);
 };
 /* A kernel of cuda_probe; NULL: there is none of this name. */
 cuda_function fake_find_kernel(const char *name);

@@ -35,13 +35,33 @@ static dtype_mask types_of(const char *functions)
     return types;
 }
 
-/* One parameter, from `at` on; where the next one begins, or NULL at the end. */
-static const char *print_given(const char *at, unsigned index, struct text *text)
+static bool meets(const char *functions)
+{
+    return strstr(functions, "MEET") || strstr(functions, "SHARED(");
+}
+
+/* How many numbers the text's macro AXES is. */
+static unsigned count_axes(const char *functions)
+{
+    static const char head[] = "#define AXES(d)";
+    const char *at = strstr(functions, head);
+    unsigned n = at != NULL;
+    for (; at && *at != '\n'; at++)
+        n += *at == ',';
+    return n;
+}
+
+/* One parameter, from `at` on, or as many as AXES are; where the next one begins, or NULL at the
+ * end. */
+static const char *print_given(const char *at, const char *functions, unsigned *n,
+                               struct text *text)
 {
     int depth = 0;
     while (isspace((unsigned char)*at))
         at++;
-    text_printf(text, strncmp(at, "int64_t", 7) == 0 ? ", p[%u]" : ", fake_memory(p[%u])", index);
+    const bool is_number = strncmp(at, "int64_t", 7) == 0, is_axes = strncmp(at, "AXES(", 5) == 0;
+    for (unsigned left = is_axes ? count_axes(functions) : 1; left; left--)
+        text_printf(text, is_number || is_axes ? ", p[%u]" : ", fake_memory(p[%u])", (*n)++);
     for (; *at && (depth || (*at != ',' && *at != ')')); at++)
         depth += (*at == '(') - (*at == ')');
     return *at == ',' ? at + 1 : NULL;
@@ -59,7 +79,7 @@ static unsigned print_launch(const char *functions, unsigned index, struct text 
     at += strlen(head);
     text_printf(text, "FAKE_LAUNCH(k%u", index);
     while (at)
-        at = print_given(at, n++, text);
+        at = print_given(at, functions, &n, text);
     text_puts(text, ")\n");
     return n;
 }
@@ -69,7 +89,8 @@ static bool print(const char *source, struct text *text, struct fake_code *code)
     const char *functions = strstr(source, CLIKE_PRELUDE_END);
     unsigned n;
     clike_print_prelude(CLIKE_SHIM, types_of(functions), text);
-    text_puts(text, "#include \"" TSSA_SOURCE_DIR "/tests/cuda/fake_grid.h\"\n");
+    text_printf(text, "#define FAKE_MEETS %d\n#include \"tests/cuda/fake_grid.h\"\n",
+                meets(functions));
     text_puts(text, functions);
     while ((n = print_launch(functions, code->n, text))) {
         code->kernels = realloc(code->kernels, (code->n + 1) * sizeof *code->kernels);
@@ -83,8 +104,12 @@ static bool print(const char *source, struct text *text, struct fake_code *code)
 
 /* ---- Code ------------------------------------------------------------------------------------ */
 
-/* What is wrong with memory, or has no meaning in C, ends the test. */
-#ifdef __SANITIZE_ADDRESS__
+/* What is wrong with memory, or has no meaning in C, ends the test; what a block shares is a
+ * section of its own. */
+#if defined(__SANITIZE_ADDRESS__) && !defined(__clang__)
+#define SANITIZER                                                                                  \
+    "-fsanitize=address,undefined -fno-sanitize-recover=all -fsanitize-sections=fake_shared"
+#elif defined(__SANITIZE_ADDRESS__)
 #define SANITIZER "-fsanitize=address,undefined -fno-sanitize-recover=all"
 #else
 #define SANITIZER ""
@@ -109,8 +134,9 @@ static bool build(const struct text *text, const char *source, const char *libra
     const bool written = fwrite(text->data, 1, text->size, file) == text->size;
     if (fclose(file) != 0 || !written)
         return false;
-    snprintf(command, sizeof command, "%s -std=c17 -O1 -shared -fPIC %s %s %s -o %s %s -lm",
-             TSSA_COMPILER, CLIKE_SHIM_OPTIONS, SANITIZER, fma_option(), library, source);
+    snprintf(command, sizeof command, "%s -std=c17 -O1 -shared -fPIC -I%s %s %s %s -o %s %s -lm",
+             TSSA_COMPILER, TSSA_SOURCE_DIR, CLIKE_SHIM_OPTIONS, SANITIZER, fma_option(), library,
+             source);
     return system(command) == 0;
 }
 

@@ -3,8 +3,11 @@
  * What stands behind the shim's prelude (codegen/clike/shim.h) where the fake driver compiles a
  * text: which threads there are is told by the launch, and not by the shim. A block is 32 threads
  * in x, which the shim's loops over lanes are where they share a row; there the first of them is
- * all.
+ * all. Where threads meet (FAKE_MEETS, which is 0 or 1), they are the driver's fibers, a block at a
+ * time; elsewhere they run one after the other.
  */
+#include "tests/cuda/fake_threads.h"
+
 #undef DO_PART
 #undef EACH_THREAD
 #undef EACH_WARP_OF_PART
@@ -16,8 +19,9 @@
 
 enum { FAKE_WIDTH = 32 };
 
-static _Thread_local int64_t fake_block, fake_height, fake_y;
-static _Thread_local int fake_x;
+/* Of the thread that runs. */
+static int64_t fake_block, fake_blocks, fake_height, fake_y;
+static int fake_x;
 
 #define DO_PART(begin, end, part, ...)                                                             \
     if (fake_block >= (begin) && fake_block < (end))                                               \
@@ -29,10 +33,35 @@ static _Thread_local int fake_x;
     for (int64_t r = fake_x ? (rows) : block * fake_height + fake_y; r < (rows);                   \
          r += blocks * fake_height)
 
-/* Who has turn number `turn` of `count`, which is a power of 2 times less than 2^31. */
+/* ---- Texts that are kernels ------------------------------------------------------------------ */
+
+static const struct fake_meeting *fake_meeting_of_driver;
+
+/* In loops over lanes it is a variable of theirs. */
+#define LANE fake_x
+#define BLOCK fake_block
+#define BLOCKS fake_blocks
+#define WARP ((int)fake_y)
+#define SHARED(type, name) static type name __attribute__((section("fake_shared")))
+#define SHARED_PLACE(type) type *
+#define MEET fake_meeting_of_driver->wait(__LINE__)
+
+/* All that blocks share, of all kernels of the text, with what the sanitizer has between. */
+extern char __start_fake_shared[] __attribute__((weak, visibility("hidden")));
+extern char __stop_fake_shared[] __attribute__((weak, visibility("hidden")));
+
+__attribute__((no_sanitize_address)) static inline void fake_fill_shared(void)
+{
+    for (volatile char *byte = __start_fake_shared; byte < __stop_fake_shared; byte++)
+        *byte = -1;
+}
+
+/* ---- Launches -------------------------------------------------------------------------------- */
+
+/* Who has turn number `turn` of `count`, which is a power of 2 times less than 10^9. */
 static inline int64_t fake_turn(int64_t turn, int64_t count)
 {
-    const int64_t odd = 2147483647; /* a prime */
+    const int64_t odd = 1000000007; /* a prime */
     if (shim_order == SHIM_FORWARD)
         return turn;
     return shim_order == SHIM_BACKWARD ? count - 1 - turn
@@ -46,19 +75,53 @@ static inline char *fake_memory(int64_t value)
     return (char *)(value >= first ? value - first : value);
 }
 
-/* Runs all threads of a launch. */
+static inline void fake_become(int64_t thread)
+{
+    fake_y = thread / FAKE_WIDTH;
+    fake_x = (int)(thread % FAKE_WIDTH);
+}
+
+static inline void fake_run_all(void (*run)(const int64_t *), const int64_t *p)
+{
+    const int64_t count = fake_blocks * fake_height * FAKE_WIDTH;
+    for (int64_t turn = 0; turn < count; turn++) {
+        const int64_t thread = fake_turn(turn, count);
+        fake_block = thread / FAKE_WIDTH / fake_height;
+        fake_become(thread % (FAKE_WIDTH * fake_height));
+        run(p);
+    }
+}
+
+static inline bool fake_run_blocks(void (*run)(const int64_t *), const int64_t *p)
+{
+    const struct fake_threads threads = {(int)fake_height * FAKE_WIDTH, fake_turn, fake_become, run,
+                                         p};
+    bool good = true;
+    for (int64_t turn = 0; good && turn < fake_blocks; turn++) {
+        fake_block = fake_turn(turn, fake_blocks);
+        fake_fill_shared();
+        good = fake_meeting_of_driver->run(&threads);
+    }
+    return good;
+}
+
+/* Runs all threads of a launch; false: they do not meet where they should. */
 #define FAKE_LAUNCH(name, ...)                                                                     \
-    void name##_launch(const int64_t *p, int64_t grid, int64_t height, int order);                 \
-    void name##_launch(const int64_t *p, int64_t grid, int64_t height, int order)                  \
+    static void name##_thread(const int64_t *p)                                                    \
     {                                                                                              \
-        const int64_t count = grid * height * FAKE_WIDTH;                                          \
+        name(__VA_ARGS__);                                                                         \
+    }                                                                                              \
+    bool name##_launch(const int64_t *p, int64_t blocks, int64_t height, int order,                \
+                       const struct fake_meeting *meeting);                                        \
+    bool name##_launch(const int64_t *p, int64_t blocks, int64_t height, int order,                \
+                       const struct fake_meeting *meeting)                                         \
+    {                                                                                              \
         shim_order = order;                                                                        \
+        fake_blocks = blocks;                                                                      \
         fake_height = height;                                                                      \
-        for (int64_t turn = 0; turn < count; turn++) {                                             \
-            const int64_t thread = fake_turn(turn, count);                                         \
-            fake_block = thread / FAKE_WIDTH / height;                                             \
-            fake_y = thread / FAKE_WIDTH % height;                                                 \
-            fake_x = (int)(thread % FAKE_WIDTH);                                                   \
-            name(__VA_ARGS__);                                                                     \
-        }                                                                                          \
+        fake_meeting_of_driver = meeting;                                                          \
+        if (FAKE_MEETS)                                                                            \
+            return fake_run_blocks(name##_thread, p);                                              \
+        fake_run_all(name##_thread, p);                                                            \
+        return true;                                                                               \
     }

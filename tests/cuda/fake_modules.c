@@ -82,10 +82,12 @@ unsigned fake_do_launch(const struct fake_work *work)
     const unsigned planned = fake_told("kernel");
     if (planned != FAKE_OK)
         return planned;
-    if (work->kernel->run)
+    if (work->kernel->run) {
         work->kernel->run(work->arguments);
-    else
-        work->kernel->launch(work->arguments, work->blocks, work->height,
-                             (int)fake_number("FAKE_CUDA_ORDER", 0));
-    return FAKE_OK;
+        return FAKE_OK;
+    }
+    const int order = (int)fake_number("FAKE_CUDA_ORDER", 0);
+    return work->kernel->launch(work->arguments, work->blocks, work->height, order, &fake_meeting)
+               ? FAKE_OK
+               : FAKE_LAUNCH_FAILED;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The device `cuda` on a fake driver (tests/cuda): what is there, and what is said where it is not;
- * launches; and each call of the driver and of NVRTC failing once.
+ * launches, of threads that meet, too; and each call of the driver and of NVRTC failing once.
  */
 /* ctest-timeout: 600 */
 #include <setjmp.h>
@@ -189,12 +189,12 @@ static void close_scene(struct scene *s)
     device_context_close(&s->context);
 }
 
-static tssa_status *build_scene(struct scene *s)
+static tssa_status *build_scene(struct scene *s, const char *functions)
 {
     struct text text;
     text_init(&text, &allocator_default);
     clike_print_prelude(CLIKE_CUDA, DTYPE_BIT(TSSA_FLOAT), &text);
-    text_puts(&text, kernels);
+    text_puts(&text, functions);
     tssa_status *status =
         cuda()->launcher->build(&s->context, text_string(&text), 1, &s->function, &s->program);
     text_free(&text);
@@ -235,7 +235,7 @@ static tssa_status *run_scene(struct scene *s, float results[COUNT + ROWS])
     for (int i = 0; i < COUNT; i++)
         numbers[i] = (float)i;
     TRY(open_scene(s));
-    TRY(build_scene(s));
+    TRY(build_scene(s, kernels));
     TRY(cuda()->fill(s->other, (struct device_place){s->results, 0}, 0, DOUBLED_BYTES + 4 * ROWS));
     TRY(cuda()->event_record(s->other, &s->event));
     TRY(cuda()->copy(s->stream, DEVICE_COPY_IN, (struct device_place){s->x, 0},
@@ -250,17 +250,28 @@ static tssa_status *run_scene(struct scene *s, float results[COUNT + ROWS])
     return cuda()->stream_wait(s->other);
 }
 
-/* A run from its beginning to its end, after which nothing is left. */
+static void begin_scene(struct scene *s)
+{
+    *s = (struct scene){0};
+    test_alloc_init(&s->alloc);
+    device_context_open(&s->context, cuda(), &s->alloc.allocator, NULL);
+    s->context.host = test_device();
+}
+
+/* After which nothing is left. */
+static void end_scene(struct scene *s)
+{
+    close_scene(s);
+    assert_int_equal(s->alloc.live, 0);
+    assert_int_equal(fake_cuda_alive(), 0);
+}
+
 static tssa_status *play(float results[COUNT + ROWS])
 {
-    struct scene scene = {0};
-    test_alloc_init(&scene.alloc);
-    device_context_open(&scene.context, cuda(), &scene.alloc.allocator, NULL);
-    scene.context.host = test_device();
+    struct scene scene;
+    begin_scene(&scene);
     tssa_status *status = run_scene(&scene, results);
-    close_scene(&scene);
-    assert_int_equal(scene.alloc.live, 0);
-    assert_int_equal(fake_cuda_alive(), 0);
+    end_scene(&scene);
     return status;
 }
 
@@ -284,6 +295,114 @@ static void test_launches(void **state)
         expect_results();
     }
     unsetenv("FAKE_CUDA_ORDER");
+}
+
+/* ---- Threads that meet ----------------------------------------------------------------------- */
+
+enum { MEETING_WARPS = 3, MEETING_BLOCKS = 2, MEETING = 32 * MEETING_WARPS };
+
+/* A kernel with a result of an int64 for each thread, by blocks that share memory, in an order. */
+static tssa_status *meet(struct scene *s, const char *kernel, int64_t *results)
+{
+    const size_t size = sizeof *results * MEETING_BLOCKS * MEETING;
+    TRY(open_scene(s));
+    TRY(build_scene(s, kernel));
+    const struct launch_param params[] = {memory(s->results, 0)};
+    const struct launch launch = {.function = s->function,
+                                  .blocks = MEETING_BLOCKS,
+                                  .height = MEETING_WARPS,
+                                  .n_params = 1,
+                                  .params = params};
+    TRY(cuda()->launcher->launch(s->stream, &launch));
+    return cuda()->copy(s->stream, DEVICE_COPY_OUT, (struct device_place){results, 0},
+                        (struct device_place){s->results, 0}, size);
+}
+
+#define BEGIN_KERNEL                                                                               \
+    "KERNEL k0(GIVEN(RESULT, y))\n"                                                                \
+    "{\n"                                                                                          \
+    "    const int own = WARP * LANE_COUNT + LANE;\n"                                              \
+    "    SHARED(int64_t, all[96]);\n"
+#define END_KERNEL(value)                                                                          \
+    "    STORE(int64_t, PLACE_OF(y), (BLOCK * 96 + own) * (int64_t)sizeof(int64_t), " value ");\n" \
+    "}\n"
+
+/* What all threads have written before a barrier is there behind it, in each order; what nobody has
+ * written are no zeros, and not the block's before. */
+static void test_threads_meet(void **state)
+{
+    static const char turned[] = BEGIN_KERNEL "    int64_t sum = 0;\n"
+                                              "    for (int i = 0; i < 3; i++) {\n"
+                                              "        sum += own == 5 && i == 0 ? all[95] : 0;\n"
+                                              "        MEET;\n"
+                                              "        all[own] = BLOCK * 1000 + own + i;\n"
+                                              "        MEET;\n"
+                                              "        sum += all[95 - own];\n"
+                                              "    }\n" END_KERNEL("sum");
+    static const char *const orders[] = {"0", "1", "2"};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct scene scene;
+        int64_t results[MEETING_BLOCKS * MEETING];
+        setenv("FAKE_CUDA_ORDER", orders[i], 1);
+        begin_scene(&scene);
+        no_error(meet(&scene, turned, results));
+        for (int k = 0; k < MEETING_BLOCKS * MEETING; k++)
+            assert_int_equal(results[k], 3 * (k / MEETING * 1000 + MEETING - 1 - k % MEETING) + 3 -
+                                             (k % MEETING == 5));
+        end_scene(&scene);
+    }
+    unsetenv("FAKE_CUDA_ORDER");
+}
+
+/* Without a barrier, the order tells. */
+static void test_threads_do_not_meet(void **state)
+{
+    static const char kernel[] = BEGIN_KERNEL "    all[own] = own;\n" END_KERNEL("all[95 - own]");
+    static const char *const orders[] = {"0", "1"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct scene scene;
+        int64_t results[MEETING_BLOCKS * MEETING];
+        setenv("FAKE_CUDA_ORDER", orders[i], 1);
+        begin_scene(&scene);
+        no_error(meet(&scene, kernel, results));
+        for (int k = 0; k < MEETING_BLOCKS * MEETING; k++) {
+            const int own = k % MEETING, other = MEETING - 1 - own;
+            assert_int_equal(results[k], (other < own) == (i == 0) ? other : -1);
+        }
+        end_scene(&scene);
+    }
+    unsetenv("FAKE_CUDA_ORDER");
+}
+
+/* Some have ended, wait elsewhere, or have not come so far; the next launch is right again. */
+static void test_threads_miss_each_other(void **state)
+{
+    static const char *const missing[] = {BEGIN_KERNEL "    all[own] = 0;\n"
+                                                       "    if (own == 40)\n"
+                                                       "        return;\n"
+                                                       "    MEET;\n" END_KERNEL("own"),
+                                          BEGIN_KERNEL "    all[own] = 0;\n"
+                                                       "    if (LANE < 16)\n"
+                                                       "        MEET;\n"
+                                                       "    else\n"
+                                                       "        MEET;\n" END_KERNEL("own"),
+                                          BEGIN_KERNEL
+                                          "    all[own] = 0;\n"
+                                          "    for (int i = 0; i < 3 + (WARP == 2); i++)\n"
+                                          "        MEET;\n" END_KERNEL("own")};
+    (void)state;
+    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) {
+        struct scene scene;
+        int64_t results[MEETING_BLOCKS * MEETING];
+        begin_scene(&scene);
+        tssa_status *status = meet(&scene, missing[i], results);
+        assert_non_null(strstr(tssa_status_message(status), "error 719 (made up)"));
+        tssa_status_free(status);
+        end_scene(&scene);
+    }
+    test_threads_meet(NULL);
 }
 
 /* ---- Failures -------------------------------------------------------------------------------- */
@@ -352,6 +471,9 @@ int main(void)
         cmocka_unit_test(test_no_card),
         cmocka_unit_test(test_tool_tells),
         cmocka_unit_test(test_launches),
+        cmocka_unit_test(test_threads_meet),
+        cmocka_unit_test(test_threads_do_not_meet),
+        cmocka_unit_test(test_threads_miss_each_other),
         cmocka_unit_test(test_each_call_fails_once),
         cmocka_unit_test(test_kernels_fail_late),
         cmocka_unit_test(test_programs_fail),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels of devices that launch grids, written as text (kernels/grids), on random operands: where
- * there is such a device, they give what the CPU gives, the same errors included. NVRTC takes them.
+ * Kernels of devices that launch grids, written as text (kernels/grids), on random operands: they
+ * give what the CPU gives, the same errors included, on `opencl`, where there is one, and on
+ * `cuda`, on a fake driver, in whatever order threads run. NVRTC takes them.
  */
 /* ctest-timeout: 600 */
 #include <math.h>
@@ -10,13 +11,16 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "common/fake_cuda.h"
 #include "common/grids_run.h"
 #include "common/no_error.h"
 #include "common/op_run.h"
+#include "common/test_card.h"
 #include "device/cuda/nvrtc.h"
 #include "device/grids/texts.h"
 
@@ -95,7 +99,8 @@ static void expect_products(const struct grids_run *run, int output, double tole
 }
 
 /* In texts of programs the type is @@@. */
-static void open_text(struct grids_run *run, const char *program, const char *type)
+static void open_text(struct grids_run *run, const char *device, const char *program,
+                      const char *type)
 {
     char text[1000];
     size_t size = 0;
@@ -109,7 +114,7 @@ static void open_text(struct grids_run *run, const char *program, const char *ty
         program += is_type ? 3 : 1;
     }
     text[size] = '\0';
-    grids_run_open(run, text);
+    grids_run_open(run, device, text);
 }
 
 static const char *const float_names[] = {"f32", "f64"};
@@ -118,11 +123,10 @@ static const double tolerances[] = {1e-4, 1e-12};
 
 static void test_matmul(void **state)
 {
-    (void)state;
     for (int t = 0; t < 2; t++) {
         struct grids_run run;
         struct operands o;
-        open_text(&run,
+        open_text(&run, *state,
                   "graph @g opset(\"\": 18) ir_version(8) (%a: @@@[B, M, K], %b: @@@[C, K, N]) -> "
                   "(%c) {\n"
                   "  %c = MatMul@13(%a, %b)\n"
@@ -157,8 +161,7 @@ static void test_matmul_of_more_axes(void **state)
         "}\n";
     struct grids_run run;
     struct operands o;
-    (void)state;
-    grids_run_open(&run, program);
+    grids_run_open(&run, *state, program);
     operands_open(&o, 9);
     for (int i = 0; i < ROUNDS / 2; i++) {
         const int64_t m = some_size(&o), n = some_size(&o), k = some_size(&o),
@@ -180,12 +183,12 @@ static void test_matmul_of_unlike_sizes(void **state)
 {
     struct grids_run run;
     struct operands o;
-    (void)state;
-    grids_run_open(&run, "graph @g opset(\"\": 18) ir_version(8) (%a: f32[M, K], %b: f32[L, N]) -> "
-                         "(%c) {\n"
-                         "  %c = MatMul@13(%a, %b)\n"
-                         "  return(%c)\n"
-                         "}\n");
+    grids_run_open(&run, *state,
+                   "graph @g opset(\"\": 18) ir_version(8) (%a: f32[M, K], %b: f32[L, N]) -> "
+                   "(%c) {\n"
+                   "  %c = MatMul@13(%a, %b)\n"
+                   "  return(%c)\n"
+                   "}\n");
     operands_open(&o, 4);
     add_numbers(&o, TSSA_FLOAT, 2, (const int64_t[]){2, 3});
     add_numbers(&o, TSSA_FLOAT, 2, (const int64_t[]){4, 5});
@@ -195,7 +198,8 @@ static void test_matmul_of_unlike_sizes(void **state)
 }
 
 /* Turned or not, with a C of each shape that broadcasts. */
-static void gemm(struct operands *o, int t, bool turn_a, bool turn_b, bool scaled)
+static void gemm(const char *device, struct operands *o, int t, bool turn_a, bool turn_b,
+                 bool scaled)
 {
     struct grids_run run;
     char program[600];
@@ -208,7 +212,7 @@ static void gemm(struct operands *o, int t, bool turn_a, bool turn_b, bool scale
              "}\n",
              turn_a, turn_b, scaled ? "1.5" : "1.0", scaled ? "-0.3" : "1.0", turn_a, turn_b,
              scaled ? "1.5" : "1.0");
-    open_text(&run, program, float_names[t]);
+    open_text(&run, device, program, float_names[t]);
     for (int i = 0; i < 8; i++) {
         const int64_t m = some_size(o), n = some_size(o), k = some_size(o);
         add_numbers(o, float_types[t], 2, (const int64_t[]){turn_a ? k : m, turn_a ? m : k});
@@ -225,10 +229,9 @@ static void gemm(struct operands *o, int t, bool turn_a, bool turn_b, bool scale
 static void test_gemm(void **state)
 {
     struct operands o;
-    (void)state;
     operands_open(&o, 7);
     for (int i = 0; i < 8; i++) /* doubles in each other one */
-        gemm(&o, (i ^ i >> 1 ^ i >> 2) & 1, i & 1, i >> 1 & 1, i >> 2 & 1);
+        gemm(*state, &o, (i ^ i >> 1 ^ i >> 2) & 1, i & 1, i >> 1 & 1, i >> 2 & 1);
 }
 
 /* ---- Elements that are moved ----------------------------------------------------------------- */
@@ -270,12 +273,11 @@ static int64_t one_or(struct operands *o, int64_t size)
 
 static void test_expand(void **state)
 {
-    (void)state;
     for (size_t t = 0; t < MOVED_TYPES; t++) {
         struct grids_run run;
         struct operands o;
         open_text(
-            &run,
+            &run, *state,
             "graph @g opset(\"\": 18) ir_version(8) (%x: @@@[A, B, C], %s: i64[4]) -> (%y) {\n"
             "  %y = Expand@13(%x, %s): @@@[D, E, F, G]\n"
             "  return(%y)\n"
@@ -301,8 +303,7 @@ static void test_constant_of_shape(void **state)
 {
     struct grids_run run;
     struct operands o;
-    (void)state;
-    grids_run_open(&run,
+    grids_run_open(&run, *state,
                    "graph @g opset(\"\": 18) ir_version(8) (%s: i64[2]) -> (%a, %b, %c, %d) {\n"
                    "  %a = ConstantOfShape@9(%s) {value = f64[1] [-0.1]}: f64[M, N]\n"
                    "  %b = ConstantOfShape@9(%s) {value = bool[1] [true]}: bool[M, N]\n"
@@ -332,12 +333,11 @@ static int64_t some_length(struct operands *o)
 
 static void test_non_zero(void **state)
 {
-    (void)state;
     for (size_t t = 0; t < MOVED_TYPES; t++) {
         struct grids_run run;
         struct operands o;
         open_text(
-            &run,
+            &run, *state,
             "graph @g opset(\"\": 18) ir_version(8) (%x: @@@[A], %y: @@@[A, B, C], %z: @@@[]) "
             "-> (%a, %b, %c) {\n"
             "  %a = NonZero@13(%x)\n"
@@ -367,11 +367,11 @@ static void test_many_non_zeros(void **state)
     struct grids_run run;
     struct operands o;
     const int64_t dims[] = {1500, 1000};
-    (void)state;
-    grids_run_open(&run, "graph @g opset(\"\": 18) ir_version(8) (%x: i8[A, B]) -> (%a) {\n"
-                         "  %a = NonZero@13(%x)\n"
-                         "  return(%a)\n"
-                         "}\n");
+    grids_run_open(&run, *state,
+                   "graph @g opset(\"\": 18) ir_version(8) (%x: i8[A, B]) -> (%a) {\n"
+                   "  %a = NonZero@13(%x)\n"
+                   "  return(%a)\n"
+                   "}\n");
     operands_open(&o, 41);
     add_bits(&o, TSSA_INT8, 2, dims, 50);
     grids_run_same(&run, o.given);
@@ -381,12 +381,11 @@ static void test_many_non_zeros(void **state)
 
 static void test_compress(void **state)
 {
-    (void)state;
     for (size_t t = 0; t < MOVED_TYPES; t++) {
         struct grids_run run;
         struct operands o;
         open_text(
-            &run,
+            &run, *state,
             "graph @g opset(\"\": 18) ir_version(8) (%x: @@@[A, B, C], %m: bool[N]) -> (%a, %b, "
             "%c, %d) {\n"
             "  %a = Compress@11(%x, %m) {axis = 0}\n"
@@ -426,7 +425,7 @@ static void add_ranked(struct operands *o, tssa_dtype dtype, const int64_t *dims
             dtype_store_double(dtype, (char *)x->data + i * size, i & 1 ? NAN : -NAN);
 }
 
-static void topk(size_t t, int axis, int largest)
+static void topk(const char *device, size_t t, int axis, int largest)
 {
     struct grids_run run;
     struct operands o;
@@ -439,7 +438,7 @@ static void topk(size_t t, int axis, int largest)
         "  return(%%v, %%i)\n"
         "}\n",
         axis, largest);
-    open_text(&run, program, dtype_info(ranked_types[t])->ir_name);
+    open_text(&run, device, program, dtype_info(ranked_types[t])->ir_name);
     operands_open(&o, 61 + t);
     for (int i = 0; i < ROUNDS / 6; i++) {
         int64_t dims[] = {random_int(&o.random, 1, 3), random_int(&o.random, 0, 4),
@@ -457,10 +456,9 @@ static void topk(size_t t, int axis, int largest)
 
 static void test_topk(void **state)
 {
-    (void)state;
     for (size_t t = 0; t < sizeof ranked_types / sizeof *ranked_types; t++)
         for (int largest = 0; largest < 2; largest++)
-            topk(t, (int)(t % 3) - largest, largest);
+            topk(*state, t, (int)(t % 3) - largest, largest);
 }
 
 /* ---- Scatter --------------------------------------------------------------------------------- */
@@ -488,11 +486,11 @@ static void expect_out_of_range(struct grids_run *run, const struct operands *o)
     tssa_status_free(status);
 }
 
-static void scatter_nd(size_t t)
+static void scatter_nd(const char *device, size_t t)
 {
     struct grids_run run;
     struct operands o;
-    open_text(&run,
+    open_text(&run, device,
               "graph @g opset(\"\": 18) ir_version(8) (%x: @@@[A, B, C], %i: i64[N, 2], %u: @@@[N, "
               "C]) -> (%y) {\n"
               "  %y = ScatterND@18(%x, %i, %u)\n"
@@ -517,7 +515,7 @@ static void scatter_nd(size_t t)
     grids_run_close(&run);
 }
 
-static void scatter_elements(size_t t, int axis)
+static void scatter_elements(const char *device, size_t t, int axis)
 {
     struct grids_run run;
     struct operands o;
@@ -529,7 +527,7 @@ static void scatter_elements(size_t t, int axis)
              "  return(%%y)\n"
              "}\n",
              axis);
-    open_text(&run, program, dtype_info(moved_types[t])->ir_name);
+    open_text(&run, device, program, dtype_info(moved_types[t])->ir_name);
     operands_open(&o, 81 + t);
     for (int i = 0; i < ROUNDS / 3; i++) {
         int64_t dims[3], some[3];
@@ -554,10 +552,9 @@ static void scatter_elements(size_t t, int axis)
 
 static void test_scatter(void **state)
 {
-    (void)state;
     for (size_t t = 0; t < MOVED_TYPES; t++) {
-        scatter_nd(t);
-        scatter_elements(t, (int)(t % 4) - 1);
+        scatter_nd(*state, t);
+        scatter_elements(*state, t, (int)(t % 4) - 1);
     }
 }
 
@@ -566,8 +563,7 @@ static void test_scatter_of_unlike_shapes(void **state)
 {
     struct grids_run run;
     struct operands o;
-    (void)state;
-    grids_run_open(&run,
+    grids_run_open(&run, *state,
                    "graph @g opset(\"\": 18) ir_version(8) (%x: f32[A, B], %i: i64[N, 1], %u: "
                    "f32[M, C]) -> (%y) {\n"
                    "  %y = ScatterND@18(%x, %i, %u)\n"
@@ -629,20 +625,36 @@ static void test_cuda(void **state)
         skip();
 }
 
+/* ---------------------------------------------------------------------------------------------- */
+
+#define OF_DEVICE(test) cmocka_unit_test_prestate(test, (void *)device)
+
+static int run_on(const char *device)
+{
+    const struct CMUnitTest tests[] = {OF_DEVICE(test_matmul),
+                                       OF_DEVICE(test_matmul_of_more_axes),
+                                       OF_DEVICE(test_matmul_of_unlike_sizes),
+                                       OF_DEVICE(test_gemm),
+                                       OF_DEVICE(test_expand),
+                                       OF_DEVICE(test_constant_of_shape),
+                                       OF_DEVICE(test_non_zero),
+                                       OF_DEVICE(test_many_non_zeros),
+                                       OF_DEVICE(test_compress),
+                                       OF_DEVICE(test_topk),
+                                       OF_DEVICE(test_scatter),
+                                       OF_DEVICE(test_scatter_of_unlike_shapes)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_matmul),
-                                       cmocka_unit_test(test_matmul_of_more_axes),
-                                       cmocka_unit_test(test_matmul_of_unlike_sizes),
-                                       cmocka_unit_test(test_gemm),
-                                       cmocka_unit_test(test_expand),
-                                       cmocka_unit_test(test_constant_of_shape),
-                                       cmocka_unit_test(test_non_zero),
-                                       cmocka_unit_test(test_many_non_zeros),
-                                       cmocka_unit_test(test_compress),
-                                       cmocka_unit_test(test_topk),
-                                       cmocka_unit_test(test_scatter),
-                                       cmocka_unit_test(test_scatter_of_unlike_shapes),
-                                       cmocka_unit_test(test_cuda)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    static const char *const orders[] = {"0", "1", "2"};
+    const struct CMUnitTest compiled[] = {cmocka_unit_test(test_cuda)};
+    int failed = cmocka_run_group_tests(compiled, NULL, NULL) + run_on("opencl");
+    fake_cuda_use(true);
+    for (int i = 0; i < (test_card() ? 1 : 3); i++) {
+        setenv("FAKE_CUDA_ORDER", orders[i], 1);
+        failed += run_on("cuda");
+    }
+    return failed;
 }

@@ -4,6 +4,7 @@
 #include "device/cuda/launcher.h"
 #include "device/cuda/recording.h"
 #include "device/devices.h"
+#include "device/grids/product.h"
 #include "device/memory.h"
 
 static const struct ir_fusion *lend(struct device_context *context)
@@ -21,8 +22,9 @@ const struct device cuda_device = {
     .launcher = &cuda_launcher,
     .connect = cuda_connect,
     .close = cuda_close,
-    .find_kernel = grids_find_kernel,
+    .find_kernel = grids_find_kernel_or_text,
     .compile_waiting = grids_compile_waiting,
+    .library = &grids_library,
     .fusion = lend,
     .stream_open = cuda_stream_open,
     .stream_close = cuda_stream_close,

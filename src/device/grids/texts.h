@@ -2,7 +2,8 @@
 /*
  * Kernels that are written as text, in what the preludes of codegen/clike make one language
  * (kernels/grids), for what is no grid. A text is for one type, T, and is compiled when it is first
- * launched. The shim has no memory that a block shares, and does not run these.
+ * launched. The shim has no memory that a block shares, and does not run these; the fake driver of
+ * CUDA (tests/cuda) puts such memory, and threads that meet, behind the shim's prelude.
  */
 #ifndef TSSA_DEVICE_GRIDS_TEXTS_H
 #define TSSA_DEVICE_GRIDS_TEXTS_H
