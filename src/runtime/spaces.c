@@ -429,13 +429,23 @@ bool spaces_crosses(const struct plan *plan, const struct ir_op *op, uint32_t in
     return !spaces_is_argument(plan, op, index);
 }
 
+/* An input of which the host knows nothing lies there like a large one, so that launches are given
+ * the same in each run. */
+static bool is_copied(const struct plan *plan, const struct ir_value *value)
+{
+    value = plan_value(plan, value);
+    return !value->op && value->block == plan->graph->body && !plan->spaces.needed[value->id];
+}
+
 bool spaces_is_argument(const struct plan *plan, const struct ir_op *op, uint32_t index)
 {
     const struct ir_value *value = ir_operand(op, index);
     if (!plan->spaces.of_value || !plan->spaces.on_device[op->id] || !value ||
         plan_space(plan, value) != SPACE_HOST)
         return false;
-    return ir_op_is_name(op) ? index > 0 : is_small(value);
+    if (ir_op_is_name(op))
+        return index > 0;
+    return is_small(value) && !is_copied(plan, value);
 }
 
 /* The host reads what shapes are made of. */
@@ -494,6 +504,7 @@ tssa_status *spaces_find(struct plan *plan)
         return status_out_of_memory();
     spaces->of_value = f.of_value;
     spaces->known = f.known;
+    spaces->needed = f.needed;
     spaces->mirrored = f.mirrored;
     spaces->on_device = f.on_device;
     spaces->lacked = f.lacked;

@@ -11,8 +11,8 @@
  * the host.
  *
  * A value lies where it is made. Where it is used in the other space it has a mirror there, a
- * second slot, into which it is copied once, before the step that needs it first. Small values of
- * the host need none on the device: they go along with the launch, as its arguments.
+ * second slot, into which it is copied once, before the step that needs it first. Small values that
+ * the host computes need none on the device: they go along with the launch, as its arguments.
  *
  * What a fuse op holds that no kernel takes is looked at as if it stood in the op's place; one that
  * the device has a kernel for runs there. Tables are by the id of what plan_value says.
@@ -30,6 +30,7 @@ enum space { SPACE_HOST, SPACE_DEVICE, SPACE_COUNT };
 struct spaces {
     const uint8_t *of_value; /* per value id: its space; NULL: all lie in the host's */
     const bool *known;       /* per value id: the host computes it, or could */
+    const bool *needed;      /* per value id: it must know it, or what it follows from */
     const bool *mirrored;    /* per value id: it is used in the other space, too */
     const bool *on_device;   /* per op id */
     const bool *lacked;      /* per op id: the device lacks it, and it runs on the host */
