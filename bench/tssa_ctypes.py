@@ -138,6 +138,16 @@ _CHECKED = {
         c_size_t,
         POINTER(c_void_p),
     ),
+    "tssa_tensor_borrow_on": (
+        c_void_p,
+        c_char_p,
+        c_int,
+        c_int,
+        POINTER(c_int64),
+        c_void_p,
+        c_size_t,
+        POINTER(c_void_p),
+    ),
     "tssa_sequence_create": (c_void_p, c_int, c_size_t, c_void_p, POINTER(c_void_p)),
     "tssa_none_create": (c_void_p, POINTER(c_void_p)),
     "tssa_value_element": (c_void_p, c_size_t, POINTER(c_void_p)),
@@ -302,6 +312,30 @@ class Value(_Handle):
         )
         sequence._own()
         return sequence
+
+    @classmethod
+    def on_device(
+        cls, context: Context, device: str, dtype: np.dtype, shape: tuple, address: int, size: int
+    ) -> Value:
+        """A tensor over memory of a device, which the caller keeps."""
+        value = cls(context)
+        dims = (c_int64 * MAX_RANK)(*shape)
+        borrow = context.lib.c.tssa_tensor_borrow_on
+        number, rank = NUMBERS[np.dtype(dtype)], len(shape)
+        context.lib.check(
+            borrow(
+                context.pointer,
+                device.encode(),
+                number,
+                rank,
+                dims,
+                address,
+                size,
+                byref(value.pointer),
+            )
+        )
+        value._own()
+        return value
 
     def to_python(self) -> np.ndarray | list | None:
         """A copy: an array, a list of arrays, or None for an empty optional."""

@@ -205,6 +205,17 @@ TSSA_API tssa_status *tssa_tensor_create(tssa_context *context, tssa_dtype dtype
 TSSA_API tssa_status *tssa_tensor_borrow(tssa_context *context, tssa_dtype dtype, int rank,
                                          const int64_t *dims, void *data, size_t size,
                                          tssa_value **value);
+/*
+ * A tensor over the caller's memory on a device that has memory of its own, as an input, or an
+ * output to be written to, of sessions on that device: on "cuda" an address of the first card's
+ * primary context. What was asked of the device for it before a run must be done, and what a run
+ * writes is there when it returns. No function of the library shows the elements.
+ */
+TSSA_API tssa_status *tssa_tensor_borrow_on(tssa_context *context, const char *device,
+                                            tssa_dtype dtype, int rank, const int64_t *dims,
+                                            void *memory, size_t size, tssa_value **value);
+/* The name of the device in whose memory the tensor lies; NULL: the host's. */
+TSSA_API const char *tssa_value_device(const tssa_value *value);
 /* A STRING tensor that copies `strings` (as many as dims say). */
 TSSA_API tssa_status *tssa_tensor_create_strings(tssa_context *context, int rank,
                                                  const int64_t *dims, const tssa_string *strings,

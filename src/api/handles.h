@@ -33,6 +33,7 @@ void context_miss_plugin(struct tssa_context *context, const char *plugin, const
 
 struct tssa_value {
     const tssa_allocator *allocator;
+    const struct device *device; /* a tensor in its memory; NULL: the host's */
     struct value value;
 };
 

@@ -368,14 +368,32 @@ static tssa_status *call_choose(const struct call *call)
     return NULL;
 }
 
+/* The caller's memory of the session's device; *there NULL: it is the host's. */
+static tssa_status *find_memory(const struct run *run, const tssa_value *value, void **there)
+{
+    *there = NULL;
+    if (!value || !value->device)
+        return NULL;
+    if (value->device != run->plan->device->device)
+        return ERROR(TSSA_INVALID_ARGUMENT,
+                     "a tensor lies in memory of %s, and the session is on %s",
+                     value->device->name, run->plan->device->device->name);
+    *there = value->value.tensor.data;
+    return NULL;
+}
+
 static tssa_status *call_open(const struct call *call, size_t n_inputs, tssa_value *const *inputs)
 {
     struct run *run = call->run;
     TRY(call_choose(call));
-    for (size_t i = 0; i < n_inputs; i++)
+    for (size_t i = 0; i < n_inputs; i++) {
         run->argument_inputs[i] = inputs[i] ? &inputs[i]->value : NULL;
-    for (size_t i = 0; i < run->plan->body->n_returns; i++)
+        TRY(find_memory(run, inputs[i], &run->inputs_there[i]));
+    }
+    for (size_t i = 0; i < run->plan->body->n_returns; i++) {
         run->argument_outputs[i].kind = TSSA_KIND_NONE;
+        run->outputs_there[i] = NULL;
+    }
     for (size_t i = 0; i < call->n_given; i++) {
         const tssa_value *given = call->given[i];
         if (!given)
@@ -383,6 +401,7 @@ static tssa_status *call_open(const struct call *call, size_t n_inputs, tssa_val
         if (given->value.kind != TSSA_KIND_TENSOR)
             return ERROR(TSSA_INVALID_ARGUMENT, "output %zu is given but is no tensor", i);
         run->argument_outputs[number_of(call, i)] = given->value; /* not counted again */
+        TRY(find_memory(run, given, &run->outputs_there[number_of(call, i)]));
     }
     return NULL;
 }

@@ -13,6 +13,7 @@ tssa_status *value_handle(const tssa_allocator *allocator, struct value *value, 
         return status_out_of_memory();
     }
     handle->allocator = allocator;
+    handle->device = NULL;
     value_move(&handle->value, value);
     /* No run appends behind its elements: what it appended would be the run's, and outlive it. */
     sequence_freeze(&handle->value);
@@ -59,6 +60,30 @@ tssa_status *tssa_tensor_borrow(tssa_context *context, tssa_dtype dtype, int ran
     return value_handle(&context->allocator, &value, out);
 }
 
+tssa_status *tssa_tensor_borrow_on(tssa_context *context, const char *name, tssa_dtype dtype,
+                                   int rank, const int64_t *dims, void *memory, size_t size,
+                                   tssa_value **out)
+{
+    const struct device *device = device_find(name);
+    TRY(check_arguments(context, rank, dims, out));
+    if (!name || !device || device->is_host)
+        return ERROR(TSSA_INVALID_ARGUMENT, "there is no device \"%s\" with memory of its own",
+                     name ? name : "");
+    if (dtype == TSSA_STRING)
+        return ERROR(TSSA_INVALID_ARGUMENT, "strings are in the host's memory alone");
+    TRY(tssa_tensor_borrow(context, dtype, rank, dims, memory, size, out));
+    (*out)->device = device;
+    return NULL;
+}
+
+static tssa_status *check_host(const tssa_value *value)
+{
+    if (!value->device)
+        return NULL;
+    return ERROR(TSSA_INVALID_ARGUMENT, "a tensor lies in memory of %s: only a run takes it",
+                 value->device->name);
+}
+
 tssa_status *tssa_tensor_create_strings(tssa_context *context, int rank, const int64_t *dims,
                                         const tssa_string *strings, tssa_value **out)
 {
@@ -86,8 +111,10 @@ tssa_status *tssa_sequence_create(tssa_context *context, tssa_dtype dtype, size_
         return ERROR(TSSA_INVALID_ARGUMENT, "elements is NULL");
     TRY(sequence_create_for(&context->allocator, dtype, count, &value));
     for (size_t i = 0; i < count; i++) {
-        tssa_status *status = elements[i] ? sequence_insert(&value, i, &elements[i]->value, &longer)
+        tssa_status *status = elements[i] ? check_host(elements[i])
                                           : ERROR(TSSA_INVALID_ARGUMENT, "element %zu is NULL", i);
+        if (!status)
+            status = sequence_insert(&value, i, &elements[i]->value, &longer);
         value_release(&value);
         TRY(status);
         value_move(&value, &longer);
@@ -102,6 +129,8 @@ tssa_status *tssa_map_create(tssa_context *context, tssa_value *keys, tssa_value
     TRY(check_arguments(context, 0, NULL, out));
     if (!keys || !values)
         return ERROR(TSSA_INVALID_ARGUMENT, "keys or values is NULL");
+    TRY(check_host(keys));
+    TRY(check_host(values));
     TRY(value_map_create(&context->allocator, &keys->value, &values->value, &value));
     return value_handle(&context->allocator, &value, out);
 }
@@ -131,6 +160,11 @@ tssa_kind tssa_value_kind(const tssa_value *value)
 static const struct tensor *as_tensor(const tssa_value *value)
 {
     return value && value->value.kind == TSSA_KIND_TENSOR ? &value->value.tensor : NULL;
+}
+
+const char *tssa_value_device(const tssa_value *value)
+{
+    return value && value->device ? value->device->name : NULL;
 }
 
 tssa_dtype tssa_value_dtype(const tssa_value *value)

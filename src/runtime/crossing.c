@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "runtime/caller_device.h"
 #include "runtime/recorded.h"
 
 /* ---- A run's part of the device -------------------------------------------------------------- */
@@ -149,8 +150,25 @@ tssa_status *crossing_enter(struct run *run, const struct plan_crossing *crossin
     return copy_all(run, &crossing->entered);
 }
 
+/* What the graph returns may be wanted where it is. */
+static tssa_status *return_all(struct run *run, const struct plan_copies *copies)
+{
+    for (uint32_t i = 0; i < copies->count; i++) {
+        const struct plan_copy *copy = &copies->items[i];
+        bool wanted;
+        TRY(caller_device_return(run, &run->slots[copy->from], copy->to, &wanted));
+        if (wanted)
+            TRY(copy_value(run, copy));
+        if (copy->release)
+            value_release(&run->slots[copy->from]);
+    }
+    return NULL;
+}
+
 tssa_status *crossing_leave(struct run *run, const struct plan_crossing *crossing)
 {
+    if (crossing == run->plan->body->crossing)
+        return return_all(run, &crossing->returned);
     return copy_all(run, &crossing->returned);
 }
 

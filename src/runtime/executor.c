@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "runtime/caller_device.h"
 #include "runtime/crossing.h"
 #include "runtime/recorded.h"
 
@@ -35,9 +36,11 @@ static bool run_allocate(struct run *run, const struct plan *plan, bool profile)
     run->argument_wanted = array(a, plan->body->n_returns, sizeof *run->argument_wanted);
     run->bound = array(a, plan->n_input_symbols, sizeof *run->bound);
     run->given = array(a, plan->body->n_returns, sizeof *run->given);
+    run->inputs_there = array(a, plan->body->n_params, sizeof *run->inputs_there);
+    run->outputs_there = array(a, plan->body->n_returns, sizeof *run->outputs_there);
     run->profile = profile ? array(a, plan->n_steps, sizeof *run->profile) : NULL;
     return run->argument_inputs && run->argument_outputs && run->argument_wanted && run->bound &&
-           run->given && run->slots && run->inputs && run->outputs && run->places && run->scratch &&
+           run->given && run->inputs_there && run->outputs_there && run->slots && run->inputs && run->outputs && run->places && run->scratch &&
            run->symbols && slab_init(run) && (!profile || run->profile);
 }
 
@@ -104,6 +107,8 @@ void run_free(struct run *run)
     allocator_free(a, run->argument_wanted);
     allocator_free(a, run->bound);
     allocator_free(a, run->given);
+    allocator_free(a, run->inputs_there);
+    allocator_free(a, run->outputs_there);
     recorded_free(run);
     slab_free(run);
     crossing_close(run);
@@ -217,6 +222,8 @@ tssa_status *executor_run_block(struct run *run, const struct block_plan *block)
     TRY(executor_check_stop(run));
     if (block->crossing)
         TRY(crossing_enter(run, block->crossing));
+    if (block->crossing && block == run->plan->body)
+        caller_device_set_mirrors(run);
     TRY(run_steps(run, block));
     return block->crossing ? crossing_leave(run, block->crossing) : NULL;
 }
@@ -225,6 +232,8 @@ static tssa_status *run_needed(struct run *run)
 {
     const struct block_plan *body = run->plan->body;
     TRY(executor_check_stop(run));
+    if (body->crossing)
+        caller_device_set_mirrors(run);
     for (uint32_t i = 0; i < body->n_steps; i++) {
         if (run->needed[i])
             TRY(run_step(run, &body->steps[i]));
@@ -382,6 +391,8 @@ static tssa_status *bind_input(struct run *run, uint32_t index, const struct val
         /* Borrowed, so that no output can share the caller's storage. */
         buffer_release(value.tensor.owner);
         value.tensor.owner = NULL;
+        if (run->inputs_there[index])
+            value.tensor.data = NULL;
     }
     executor_bind(run, run->plan->body, index, &value);
     return NULL;
@@ -399,7 +410,8 @@ static tssa_status *bind_inputs(struct run *run, const struct value *const *inpu
 tssa_status *executor_begin_again(struct run *run, const struct value *const *inputs)
 {
     release_slots(run, 0);
-    return bind_inputs(run, inputs);
+    TRY(bind_inputs(run, inputs));
+    return caller_device_fetch(run);
 }
 
 /* ---- Outputs --------------------------------------------------------------------------------- */
@@ -410,13 +422,14 @@ static void offer_outputs(struct run *run, const struct value *outputs)
     for (uint32_t i = 0; i < plan->n_results; i++) {
         const struct value *out = &outputs[plan->results[i].result];
         struct kernel_place *place = &run->places[plan->results[i].output];
-        bool given = out->kind == TSSA_KIND_TENSOR;
+        bool given = out->kind == TSSA_KIND_TENSOR && !run->outputs_there[plan->results[i].result];
         place->data = given ? out->tensor.data : NULL;
         place->size = given ? tensor_bytes(&out->tensor) : 0;
     }
 }
 
-static tssa_status *fill_output(const struct value *result, struct tensor *out, uint32_t index)
+tssa_status *executor_check_output(const struct value *result, const struct tensor *out,
+                                   uint32_t index)
 {
     const struct tensor *tensor = &result->tensor;
     char have[160], want[160];
@@ -430,6 +443,13 @@ static tssa_status *fill_output(const struct value *result, struct tensor *out, 
         return ERROR(TSSA_SHAPE_MISMATCH, "output %u is %s but memory for %s was given",
                      (unsigned)index, have, want);
     }
+    return NULL;
+}
+
+static tssa_status *fill_output(const struct value *result, struct tensor *out, uint32_t index)
+{
+    const struct tensor *tensor = &result->tensor;
+    TRY(executor_check_output(result, out, index));
     size_t bytes = tensor_bytes(tensor);
     if (tensor->data != out->data && bytes)
         memmove(out->data, tensor->data, bytes);
@@ -469,7 +489,9 @@ static tssa_status *take_output(struct run *run, uint32_t index, bool given, boo
     struct value result;
     tssa_status *status = NULL;
     executor_take(run, run->plan->body, index, &result);
-    if (wanted)
+    if (wanted && run->outputs_there[index])
+        status = caller_device_take(run, index, &result);
+    else if (wanted)
         status =
             given ? fill_output(&result, &out->tensor, index) : detach_output(run, &result, out);
     value_release(&result);
@@ -518,9 +540,12 @@ tssa_status *run_execute_some(struct run *run, const struct value *const *inputs
         status = bind_inputs(run, inputs);
     if (!status)
         status = slab_prepare(run);
+    if (!status)
+        status = caller_device_fetch(run);
     run->memory.live = 0;
     run->watched = run->profile || slab_watches(run);
     crossing_begin(run);
+    run->caller_outputs = outputs;
     if (!status) {
         slab_offer(run, outputs);
         offer_outputs(run, outputs);

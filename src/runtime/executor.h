@@ -58,6 +58,10 @@ struct run {
     bool *wanted;        /* the outputs that `needed` was found for; NULL: none yet */
     bool *needed;        /* per step of the body */
     struct recorded *recorded; /* recorded.h; NULL: nothing was yet */
+    /* Per input and per graph output: the memory of the device that the caller has for it, set by
+     * who calls run_execute; NULL: what is given is the host's. */
+    void **inputs_there, **outputs_there;
+    const struct value *caller_outputs; /* of the run that is under way */
 };
 
 tssa_status *run_create(const struct plan *plan, const tssa_allocator *allocator,
@@ -68,7 +72,8 @@ size_t run_kept(const struct run *run);
 
 /*
  * Runs the graph's body. inputs[i] may be NULL where the graph has a default. outputs[i] has kind
- * NONE, or is a tensor of the caller's to write into. On success every output that was NONE owns
+ * NONE, or is a tensor of the caller's to write into. What lies in memory of the device's is in
+ * run->inputs_there and run->outputs_there as well. On success every output that was NONE owns
  * its bytes.
  */
 tssa_status *run_execute(struct run *run, const struct value *const *inputs, struct value *outputs);
@@ -104,6 +109,9 @@ void executor_bind(struct run *run, const struct block_plan *block, uint32_t par
 /* Moves or copies the block's i-th return out of its slot. */
 void executor_take(struct run *run, const struct block_plan *block, uint32_t index,
                    struct value *value);
+/* Has the result the type and the shape of the memory that the caller gives for output `index`? */
+tssa_status *executor_check_output(const struct value *result, const struct tensor *wanted,
+                                   uint32_t index);
 /* What a step's kernel is given, in the environment of its space. */
 static inline struct kernel_args executor_args(struct run *run, struct kernel_env *env,
                                                const struct step *step)

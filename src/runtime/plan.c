@@ -8,6 +8,7 @@
 #include "ir/fuse.h"
 #include "ir/memory.h"
 #include "runtime/control.h"
+#include "runtime/caller_device.h"
 #include "runtime/crossing.h"
 #include "runtime/executor.h"
 #include "runtime/placement.h"
@@ -554,6 +555,7 @@ tssa_status *plan_place(struct plan *plan)
     tssa_status *status = placement_analyse(plan, &scratch);
     arena_clear(&scratch);
     TRY(status);
+    TRY(caller_device_find(plan));
     TRY(steady_find(plan));
     return repeat_plan(plan);
 }

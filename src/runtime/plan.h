@@ -207,6 +207,7 @@ struct plan {
     uint32_t n_symbol_numbers;      /* dims made after the plan have higher ids */
     const struct plan_result *results;
     uint32_t n_results;
+    const bool *host_reads; /* per graph input: its elements; NULL: there is one space */
     /* Why runs of the same shapes are not recorded (recorded.h); NULL: they may be. */
     const char *driven;
     bool runs_fused;          /* there is a fuse op that no kernel takes: values have two names */

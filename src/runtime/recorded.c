@@ -140,9 +140,11 @@ static tssa_status *copy_inputs(struct run *run)
         const struct recorded_input *input = &run->recorded->inputs[i];
         if (!input->tensor.data)
             continue;
+        void *there = run->inputs_there[i];
         const struct device_place to = {input->tensor.data, 0},
-                                  from = {input_of(run, i)->tensor.data, 0};
-        TRY(device_of(run)->copy(run->streams[SPACE_DEVICE], DEVICE_COPY_IN, to, from,
+                                  from = {there ? there : input_of(run, i)->tensor.data, 0};
+        TRY(device_of(run)->copy(run->streams[SPACE_DEVICE],
+                                 there ? DEVICE_COPY_WITHIN : DEVICE_COPY_IN, to, from,
                                  input->size));
     }
     return NULL;

@@ -312,7 +312,7 @@ void slab_offer(struct run *run, const struct value *outputs)
         const struct plan_leaving *leaving = &run->plan->leaving[i];
         const struct value *given = &outputs[leaving->exit];
         struct kernel_place *place = &run->places[run->plan->placed[leaving->entry].output];
-        if (given->kind != TSSA_KIND_TENSOR)
+        if (given->kind != TSSA_KIND_TENSOR || run->outputs_there[leaving->exit])
             *place = (struct kernel_place){.data = NULL};
         else if (leaving->there)
             *place = (struct kernel_place){.data = given->tensor.data,

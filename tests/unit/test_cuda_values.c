@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inputs and outputs in the caller's memory on the device `cuda`, on a fake driver or a card: all
+ * committed models read the ones and write the others there, with and without a recording; memory
+ * of another device and other shapes are refused.
+ */
+/* ctest-timeout: 900 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api/handles.h"
+#include "api/session.h"
+#include "common/committed_models.h"
+#include "common/fake_cuda.h"
+#include "common/model_on_device.h"
+#include "common/no_error.h"
+#include "common/xmalloc.h"
+
+#define RUNS 6 /* the last ones are replays, where runs are recorded */
+
+/* Tensors in memory of a device, and what they are copies of on the host. */
+struct there {
+    struct device_stream *stream;
+    size_t n;
+    tssa_value **values; /* NULL: no tensor of numbers */
+    void **memory;
+    size_t *sizes;
+};
+
+static void there_open(struct there *t, const struct model_run *run, tssa_value *const *values,
+                       size_t n)
+{
+    struct device_context *device = run->session->device;
+    *t = (struct there){.n = n,
+                        .values = xcalloc(n + 1, sizeof *t->values),
+                        .memory = xcalloc(n + 1, sizeof *t->memory),
+                        .sizes = xcalloc(n + 1, sizeof *t->sizes)};
+    no_error(device->device->stream_open(device, &t->stream));
+    for (size_t i = 0; i < n; i++) {
+        const struct value *value = values[i] ? &values[i]->value : NULL;
+        if (!value || value->kind != TSSA_KIND_TENSOR || value->tensor.dtype == TSSA_STRING)
+            continue;
+        const struct tensor *tensor = &value->tensor;
+        t->sizes[i] = tensor_bytes(tensor);
+        t->memory[i] = device->device->allocate(t->stream, t->sizes[i]);
+        assert_non_null(t->memory[i]);
+        no_error(tssa_tensor_borrow_on(run->context, "cuda", tensor->dtype, tensor->rank,
+                                       tensor->dims, t->memory[i], t->sizes[i], &t->values[i]));
+        assert_string_equal(tssa_value_device(t->values[i]), "cuda");
+    }
+}
+
+static void there_close(struct there *t)
+{
+    const struct device *device = t->stream->context->device;
+    for (size_t i = 0; i < t->n; i++) {
+        tssa_value_free(t->values[i]);
+        device->release(t->stream, t->memory[i], t->sizes[i]);
+    }
+    device->stream_close(t->stream);
+    free(t->values);
+    free(t->memory);
+    free(t->sizes);
+}
+
+static void there_copy(const struct there *t, tssa_value *const *values, enum device_copy kind)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        if (!t->values[i])
+            continue;
+        const struct device_place here = {values[i]->value.tensor.data, 0},
+                                  away = {t->memory[i], 0};
+        const bool in = kind == DEVICE_COPY_IN;
+        no_error(t->stream->context->device->copy(t->stream, kind, in ? away : here,
+                                                  in ? here : away, t->sizes[i]));
+    }
+    no_error(t->stream->context->device->stream_wait(t->stream));
+}
+
+static void one_model(void **state)
+{
+    struct model_run wanted = {0}, made = {0};
+    struct there inputs, outputs;
+    const char *path = *state;
+    no_error(model_on_device_open(&wanted, path, 2, NULL));
+    no_error(model_on_device_open(&made, path, 2, "cuda"));
+    no_error(model_on_device_run(&wanted));
+    no_error(model_on_device_run(&made)); /* for the shapes of what comes out */
+    there_open(&inputs, &made, made.inputs, made.input_count);
+    there_open(&outputs, &made, made.outputs, made.output_count);
+    there_copy(&inputs, made.inputs, DEVICE_COPY_IN);
+    for (int turn = 0; turn < RUNS; turn++) {
+        tssa_value **in = xcalloc(made.input_count + 1, sizeof *in),
+                   **out = xcalloc(made.output_count + 1, sizeof *out);
+        for (size_t i = 0; i < made.input_count; i++)
+            in[i] = inputs.values[i] ? inputs.values[i] : made.inputs[i];
+        for (size_t i = 0; i < made.output_count; i++)
+            out[i] = outputs.values[i];
+        no_error(tssa_session_run(made.session, made.input_count, in, made.output_count, out));
+        there_copy(&outputs, made.outputs, DEVICE_COPY_OUT);
+        model_on_device_compare(&made, &wanted, path);
+        for (size_t i = 0; i < made.output_count; i++)
+            if (!outputs.values[i])
+                tssa_value_free(out[i]);
+        free(in);
+        free(out);
+    }
+    there_close(&inputs);
+    there_close(&outputs);
+    model_run_close(&wanted);
+    model_run_close(&made);
+    assert_int_equal(fake_cuda_alive(), 0);
+}
+
+/* ---- What is refused ------------------------------------------------------------------------- */
+
+static void expect_error(tssa_status *status, const char *part)
+{
+    assert_int_equal(tssa_status_code(status), TSSA_INVALID_ARGUMENT);
+    if (!strstr(tssa_status_message(status), part))
+        fail_msg("%s", tssa_status_message(status));
+    tssa_status_free(status);
+}
+
+static void test_refused(void **state)
+{
+    static const char path[] = TSSA_SOURCE_DIR "/models/offset2bbox/model.onnx";
+    const int64_t dims[] = {1};
+    char memory[8] = {0};
+    struct model_run made = {0};
+    tssa_value *value = NULL, *sequence = NULL;
+    (void)state;
+    no_error(model_on_device_open(&made, path, 2, "cuda"));
+    expect_error(tssa_tensor_borrow_on(made.context, "cpu", TSSA_FLOAT, 1, dims, memory, 8, &value),
+                 "there is no device \"cpu\" with memory of its own");
+    expect_error(tssa_tensor_borrow_on(made.context, NULL, TSSA_FLOAT, 1, dims, memory, 8, &value),
+                 "memory of its own");
+    expect_error(
+        tssa_tensor_borrow_on(made.context, "cuda", TSSA_FLOAT, 1, dims, memory, 3, &value),
+        "needs 4 bytes");
+    no_error(
+        tssa_tensor_borrow_on(made.context, "emulated", TSSA_FLOAT, 1, dims, memory, 8, &value));
+    expect_error(tssa_sequence_create(made.context, TSSA_FLOAT, 1, &value, &sequence),
+                 "only a run takes it");
+    tssa_value *old = made.inputs[0];
+    made.inputs[0] = value;
+    expect_error(model_run_execute(&made),
+                 "a tensor lies in memory of emulated, and the session is on cuda");
+    made.inputs[0] = old;
+    no_error(model_run_execute(&made));
+    tssa_value_free(value);
+    model_run_close(&made);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused)};
+    fake_cuda_use(true);
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return committed_models_test(one_model) + failed;
+}
