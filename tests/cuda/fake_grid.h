@@ -8,7 +8,8 @@
  */
 #include "tests/cuda/fake_threads.h"
 
-#undef DO_PART
+#undef IN_PART
+#undef OF_PART
 #undef EACH_THREAD
 #undef EACH_WARP_OF_PART
 /* No launch has these. */
@@ -23,9 +24,8 @@ enum { FAKE_WIDTH = 32 };
 static int64_t fake_block, fake_blocks, fake_height, fake_y;
 static int fake_x;
 
-#define DO_PART(begin, end, part, ...)                                                             \
-    if (fake_block >= (begin) && fake_block < (end))                                               \
-    part(__VA_ARGS__, fake_block - (begin), (end) - (begin))
+#define IN_PART(begin, end) (fake_block >= (begin) && fake_block < (end))
+#define OF_PART(begin, end) fake_block - (begin), (end) - (begin)
 #define EACH_THREAD(i, n)                                                                          \
     for (int64_t i = (block * fake_height + fake_y) * FAKE_WIDTH + fake_x; i < (n);                \
          i += blocks * fake_height * FAKE_WIDTH)

@@ -140,14 +140,16 @@ static const char kernels[] =
     "    RESULT p1_a1, int64_t p1_a1_count,\n"
     "    int64_t p1_rows, int64_t p1_n, int64_t end0, int64_t end1)\n"
     "{\n"
-    "    DO_PART(0, end0, k0_0,\n"
+    "    if (IN_PART(0, end0))\n"
+    "        k0_0(\n"
     "    p0_a0, p0_a0_count,\n"
     "    p0_a1, p0_a1_count,\n"
-    "    p0_rows, p0_n);\n"
-    "    DO_PART(end0, end1, k0_1,\n"
+    "    p0_rows, p0_n, OF_PART(0, end0));\n"
+    "    if (IN_PART(end0, end1))\n"
+    "        k0_1(\n"
     "    p1_a0, p1_a0_count,\n"
     "    p1_a1, p1_a1_count,\n"
-    "    p1_rows, p1_n);\n"
+    "    p1_rows, p1_n, OF_PART(end0, end1));\n"
     "}\n";
 
 enum { ROWS = 11, LENGTH = 70, COUNT = ROWS * LENGTH, DOUBLED_BYTES = 4 * COUNT };

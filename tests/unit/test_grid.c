@@ -23,6 +23,7 @@
 #include "common/imperative_check.h"
 #include "common/kernel_check.h"
 #include "common/no_error.h"
+#include "common/opencl_c.h"
 #include "common/random_imperative.h"
 #include "common/random_programs.h"
 #include "common/shim_cuda.h"
@@ -314,12 +315,24 @@ static void random_grids(void **state)
     }
 }
 
-/* ---- CUDA C ---------------------------------------------------------------------------------- */
+/* ---- CUDA C and OpenCL C --------------------------------------------------------------------- */
 
 static void compiles_as_cuda(void **state)
 {
     (void)state;
     shim_compile_as_cuda(n_of_models);
+}
+
+static void compiles_as_opencl(void **state)
+{
+    struct text text;
+    (void)state;
+    text_init(&text, &allocator_default);
+    shim_print(CLIKE_OPENCL, 0, shim_count(), 1, &text);
+    const bool is_there = opencl_c_check(text_string(&text));
+    text_free(&text);
+    if (!is_there)
+        skip();
 }
 
 /* ---- All ------------------------------------------------------------------------------------- */
@@ -347,7 +360,8 @@ static int clean_up(void **state)
 int main(void)
 {
     const struct CMUnitTest first[] = {cmocka_unit_test(find_grids),
-                                       cmocka_unit_test(compiles_as_cuda)},
+                                       cmocka_unit_test(compiles_as_cuda),
+                                       cmocka_unit_test(compiles_as_opencl)},
                             last[] = {cmocka_unit_test(random_grids), cmocka_unit_test(grids_ran)};
     grid_tells = getenv("TSSA_TELL") != NULL; /* which fuse ops are no grids */
     return committed_models_test(find_grids_of_model) + cmocka_run_group_tests(first, NULL, NULL) +

@@ -2,7 +2,8 @@
 /*
  * Kernels of devices that launch grids, written as text (kernels/grids), on random operands: they
  * give what the CPU gives, the same errors included, on `opencl`, where there is one, and on
- * `cuda`, on a fake driver, in whatever order threads run. NVRTC takes them.
+ * `cuda`, on a fake driver, in whatever order threads run. NVRTC takes them, and a strict compiler
+ * of OpenCL C.
  */
 /* ctest-timeout: 600 */
 #include <math.h>
@@ -20,6 +21,7 @@
 #include "common/grids_run.h"
 #include "common/no_error.h"
 #include "common/op_run.h"
+#include "common/opencl_c.h"
 #include "common/test_card.h"
 #include "device/cuda/nvrtc.h"
 #include "device/grids/texts.h"
@@ -578,7 +580,7 @@ static void test_scatter_of_unlike_shapes(void **state)
     grids_run_close(&run);
 }
 
-/* ---- CUDA C ---------------------------------------------------------------------------------- */
+/* ---- CUDA C and OpenCL C --------------------------------------------------------------------- */
 
 /* Architectures: the oldest one that NVRTC 13 knows, and a newer one. Skipped where there is none.
  */
@@ -605,22 +607,38 @@ static void compile_as_cuda(enum grids_text id, tssa_dtype dtype, bool *is_there
     text_free(&text);
 }
 
+static const struct {
+    enum grids_text id;
+    tssa_dtype dtype;
+} texts[] = {{GRIDS_TEXT_PRODUCT, TSSA_FLOAT},       {GRIDS_TEXT_PRODUCT, TSSA_DOUBLE},
+             {GRIDS_TEXT_PRODUCT_SMALL, TSSA_FLOAT}, {GRIDS_TEXT_PRODUCT_SMALL, TSSA_DOUBLE},
+             {GRIDS_TEXT_SCALE, TSSA_FLOAT},         {GRIDS_TEXT_SCALE, TSSA_DOUBLE},
+             {GRIDS_TEXT_SPREAD, TSSA_UINT8},        {GRIDS_TEXT_KEEP, TSSA_UINT64},
+             {GRIDS_TEXT_TOPK, TSSA_FLOAT},          {GRIDS_TEXT_TOPK, TSSA_DOUBLE},
+             {GRIDS_TEXT_TOPK, TSSA_INT8},           {GRIDS_TEXT_TOPK, TSSA_UINT32},
+             {GRIDS_TEXT_SCATTER, TSSA_UINT16}};
+
 static void test_cuda(void **state)
 {
-    static const struct {
-        enum grids_text id;
-        tssa_dtype dtype;
-    } texts[] = {{GRIDS_TEXT_PRODUCT, TSSA_FLOAT},       {GRIDS_TEXT_PRODUCT, TSSA_DOUBLE},
-                 {GRIDS_TEXT_PRODUCT_SMALL, TSSA_FLOAT}, {GRIDS_TEXT_PRODUCT_SMALL, TSSA_DOUBLE},
-                 {GRIDS_TEXT_SCALE, TSSA_FLOAT},         {GRIDS_TEXT_SCALE, TSSA_DOUBLE},
-                 {GRIDS_TEXT_SPREAD, TSSA_UINT8},        {GRIDS_TEXT_KEEP, TSSA_UINT64},
-                 {GRIDS_TEXT_TOPK, TSSA_FLOAT},          {GRIDS_TEXT_TOPK, TSSA_DOUBLE},
-                 {GRIDS_TEXT_TOPK, TSSA_INT8},           {GRIDS_TEXT_TOPK, TSSA_UINT32},
-                 {GRIDS_TEXT_SCATTER, TSSA_UINT16}};
     bool is_there = true;
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts && is_there; i++)
         compile_as_cuda(texts[i].id, texts[i].dtype, &is_there);
+    if (!is_there)
+        skip();
+}
+
+static void test_opencl(void **state)
+{
+    bool is_there = true;
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts && is_there; i++) {
+        struct text text;
+        text_init(&text, &allocator_default);
+        assert_true(grids_print_text(CLIKE_OPENCL, 8, texts[i].id, texts[i].dtype, &text));
+        is_there = opencl_c_check(text_string(&text));
+        text_free(&text);
+    }
     if (!is_there)
         skip();
 }
@@ -649,7 +667,8 @@ static int run_on(const char *device)
 int main(void)
 {
     static const char *const orders[] = {"0", "1", "2"};
-    const struct CMUnitTest compiled[] = {cmocka_unit_test(test_cuda)};
+    const struct CMUnitTest compiled[] = {cmocka_unit_test(test_cuda),
+                                          cmocka_unit_test(test_opencl)};
     int failed = cmocka_run_group_tests(compiled, NULL, NULL) + run_on("opencl");
     fake_cuda_use(true);
     for (int i = 0; i < (test_card() ? 1 : 3); i++) {

@@ -88,9 +88,8 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 /* Parts of a launch: some of its blocks. */
 #define PART_PARAMS int64_t block, int64_t blocks
 #define PART static __device__ __forceinline__ void
-#define DO_PART(begin, end, part, ...)                                                             \
-    if ((int64_t)blockIdx.x >= (begin) && (int64_t)blockIdx.x < (end))                             \
-    part(__VA_ARGS__, (int64_t)blockIdx.x - (begin), (end) - (begin))
+#define IN_PART(begin, end) ((int64_t)blockIdx.x >= (begin) && (int64_t)blockIdx.x < (end))
+#define OF_PART(begin, end) (int64_t) blockIdx.x - (begin), (end) - (begin)
 #define EACH_THREAD(i, n)                                                                          \
     for (int64_t i = (block * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; i < (n);       \
          i += blocks * blockDim.y * blockDim.x)
@@ -114,8 +113,8 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 #define FIRST_LANE if (LANE == 0)
 #define UNROLL _Pragma("unroll")
 #define REDUCE_LANES(type, name, combine, lanes)                                                   \
-    UNROLL for (int half = LANE_COUNT / 2; half > 0; half /= 2)                                    \
+    UNROLL for (int others = LANE_COUNT / 2; others > 0; others /= 2)                              \
     {                                                                                              \
-        lanes = combine(lanes, __shfl_down_sync(0xffffffffu, lanes, half));                        \
+        lanes = combine(lanes, __shfl_down_sync(0xffffffffu, lanes, others));                      \
     }                                                                                              \
     const type name = __shfl_sync(0xffffffffu, lanes, 0)

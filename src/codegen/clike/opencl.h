@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The prelude of OpenCL C 1.2, of grids. */
+/* The prelude of OpenCL C 1.2, of grids. It has no variadic macros. */
 #pragma OPENCL FP_CONTRACT OFF
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -28,7 +28,6 @@ typedef ulong uint64_t;
 /* What the functions of ir/scalar are made of. */
 #define SCALAR_FN static inline
 #define SCALAR_TABLE __constant
-#define half one_half /* a type here, and a name there */
 #define sqrtf(x) sqrt((float)(x))
 #define fabsf(x) fabs((float)(x))
 #define copysignf(x, y) copysign((float)(x), (float)(y))
@@ -81,9 +80,9 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 /* Parts of a launch: some of its blocks. */
 #define PART_PARAMS int64_t block, int64_t blocks, __local uint64_t *memory_of_lanes
 #define PART static inline void
-#define DO_PART(begin, end, part, ...)                                                             \
-    if ((int64_t)get_group_id(0) >= (begin) && (int64_t)get_group_id(0) < (end))                   \
-    part(__VA_ARGS__, (int64_t)get_group_id(0) - (begin), (end) - (begin), memory_of_lanes)
+#define IN_PART(begin, end)                                                                        \
+    ((int64_t)get_group_id(0) >= (begin) && (int64_t)get_group_id(0) < (end))
+#define OF_PART(begin, end) (int64_t) get_group_id(0) - (begin), (end) - (begin), memory_of_lanes
 #define LANE ((int)get_local_id(0))
 #define WARPS ((int64_t)get_local_size(1))
 #define EACH_THREAD(i, n)                                                                          \

@@ -601,15 +601,26 @@ static void print_part(struct printer *p, const char *name)
     print_function(p);
 }
 
-static void print_call_of_part(struct printer *p, const char *name)
+/* A macro of the part's blocks. */
+static void print_blocks_of_part(const struct printer *p, const char *macro)
+{
+    text_printf(p->text, "%s(", macro);
+    if (p->part)
+        text_printf(p->text, "end%" PRIu32, p->part - 1);
+    else
+        text_putc(p->text, '0');
+    text_printf(p->text, ", end%" PRIu32 ")", p->part);
+}
+
+static void print_call_of_part(const struct printer *p, const char *name)
 {
     clike_indent(p);
-    if (p->part)
-        text_printf(p->text, "DO_PART(end%" PRIu32 ", ", p->part - 1);
-    else
-        text_puts(p->text, "DO_PART(0, ");
-    text_printf(p->text, "end%" PRIu32 ", %s_%" PRIu32, p->part, name, p->part);
-    print_params(p, true, give_param_to_part);
+    text_puts(p->text, "if (");
+    print_blocks_of_part(p, "IN_PART");
+    text_printf(p->text, ")\n        %s_%" PRIu32 "(\n    ", name, p->part);
+    print_params(p, false, give_param_to_part);
+    text_puts(p->text, ", ");
+    print_blocks_of_part(p, "OF_PART");
     text_puts(p->text, ");\n");
 }
 

@@ -53,7 +53,8 @@ static inline int shim_turn(int turn, int count)
 /* All threads are in all parts of a launch. */
 #define PART_PARAMS int64_t block, int64_t blocks
 #define PART static void
-#define DO_PART(begin, end, part, ...) part(__VA_ARGS__, begin, end)
+#define IN_PART(begin, end) true
+#define OF_PART(begin, end) begin, end
 #define EACH_THREAD(i, n) EACH_COLUMN(i, n)
 #define EACH_WARP_OF_PART(r, rows) EACH_WARP(r, rows)
 
@@ -65,9 +66,9 @@ static inline int shim_turn(int turn, int count)
 #define FIRST_LANE
 #define UNROLL
 #define REDUCE_LANES(type, name, combine, lanes)                                                   \
-    for (int half = LANE_COUNT / 2; half > 0; half /= 2)                                           \
-        for (int lane = 0; lane < half; lane++)                                                    \
-            lanes[lane] = combine(lanes[lane], lanes[lane + half]);                                \
+    for (int others = LANE_COUNT / 2; others > 0; others /= 2)                                     \
+        for (int lane = 0; lane < others; lane++)                                                  \
+            lanes[lane] = combine(lanes[lane], lanes[lane + others]);                              \
     const type name = lanes[0]
 
 /* The kernel as a codegen_run. */

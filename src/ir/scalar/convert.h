@@ -32,10 +32,10 @@ SCALAR_FN uint64_t u64_of_f64(double x)
  * bits of subnormal numbers; they are exact but for the one addition that rounds. Both sides are
  * computed always: a branch around an operation that could trap stops vectorization.
  */
-SCALAR_FN float f32_of_f16(uint16_t half)
+SCALAR_FN float f32_of_f16(uint16_t bits)
 {
-    uint32_t sign = (uint32_t)(half & 0x8000) << 16;
-    uint32_t magnitude = half & 0x7fff;
+    uint32_t sign = (uint32_t)(bits & 0x8000) << 16;
+    uint32_t magnitude = bits & 0x7fff;
     /* Infinity and NaN come out right too: 112 below the highest exponent, and back. */
     uint32_t normal = f32_bits(f32_of((magnitude << 13) + (224u << 23)) * 0x1p-112f);
     uint32_t subnormal = f32_bits(f32_of(magnitude | 126u << 23) - 0.5f);
@@ -51,15 +51,15 @@ SCALAR_FN uint16_t f16_of_f32(float x)
     uint32_t exponent = magnitude & 0x7f800000;
     exponent = exponent < 0x38800000 ? 0x38800000 : exponent;
     uint32_t rounded = f32_bits(f32_of(exponent + 0x07800000) + scaled);
-    uint32_t half = (rounded >> 13 & 0x7c00) + (rounded & 0xfff);
+    uint32_t number = (rounded >> 13 & 0x7c00) + (rounded & 0xfff);
     uint32_t nan = 0x7e00 | (bits >> 13 & 0x3ff);
     return (uint16_t)((bits >> 16 & 0x8000) |
-                      f32_choose(f32_mask(magnitude > 0x7f800000), nan, half));
+                      f32_choose(f32_mask(magnitude > 0x7f800000), nan, number));
 }
 
-SCALAR_FN float f32_of_bf16(uint16_t half)
+SCALAR_FN float f32_of_bf16(uint16_t bits)
 {
-    return f32_of((uint32_t)half << 16);
+    return f32_of((uint32_t)bits << 16);
 }
 
 SCALAR_FN uint16_t bf16_of_f32(float x)

@@ -108,7 +108,7 @@ SCALAR_FN float f32_expm1(float x)
 {
     float bounded = x > 89.0f ? 89.0f : x, shifted;
     float e = f32_expm1_reduced(f32_exp_argument(bounded, &shifted));
-    float half = f32_power_of_2(shifted - 1.0f), y = 2.0f * f32_fma(half, e, half - 0.5f);
+    float halved = f32_power_of_2(shifted - 1.0f), y = 2.0f * f32_fma(halved, e, halved - 0.5f);
     y = shifted < F32_ROUNDER - 26.0f ? -1.0f : y;
     return f32_abs(x) < 0x1p-25f ? x : y;
 }
@@ -139,8 +139,8 @@ SCALAR_FN float f32_tanh(float x)
     p = f32_fma(p, r, -0x1.fffff8p-1f);
     float q = f32_fma(r * r, p, r);
     uint32_t n = f32_bits(shifted) << 23;
-    float power = f32_of(n + 0x3f800000), half = f32_of(n + 0x3f000000);
-    float y = f32_fma(power, q, 0.5f - half) / f32_fma(-power, q, 0.5f + half);
+    float power = f32_of(n + 0x3f800000), halved = f32_of(n + 0x3f000000);
+    float y = f32_fma(power, q, 0.5f - halved) / f32_fma(-power, q, 0.5f + halved);
     return f32_of(f32_bits(y) | (f32_bits(x) & 0x80000000));
 }
 

@@ -89,9 +89,9 @@ SCALAR_FN float f32_round(float x)
  */
 SCALAR_FN float f32_pow(float x, float y)
 {
-    float a = f32_abs(x), half = 0.5f * y;
+    float a = f32_abs(x), halved = 0.5f * y;
     uint32_t integer = f32_mask(f32_round(y) == y),
-             odd = integer & f32_mask(f32_round(half) != half);
+             odd = integer & f32_mask(f32_round(halved) != halved);
     /* Infinity becomes a finite exponent, so that its product with log(1) is 0. */
     uint64_t finite = f32_abs(y) == INFINITY ? ~((uint64_t)0x380 << 52) : UINT64_MAX;
     double bounded = f64_of(f64_bits((double)y) & finite);

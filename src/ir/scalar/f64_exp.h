@@ -43,15 +43,15 @@ SCALAR_FN double f64_power_of_2(double shifted)
 }
 
 /*
- * 2^half exp(x + low), where |low| is tiny. The power of two has two factors, so that what is
+ * 2^power exp(x + low), where |low| is tiny. The power of two has two factors, so that what is
  * denormal is rounded once. Beyond 711 it is infinity, below -747 zero; NaN for NaN.
  */
-SCALAR_FN double f64_exp_times(double x, double low, int half)
+SCALAR_FN double f64_exp_times(double x, double low, int power)
 {
     double bounded = x > 711.0 ? 711.0 : x < -747.0 ? -747.0 : x, shifted;
     double r = f64_exp_argument(bounded, low, &shifted);
     double y = 1.0 + f64_expm1_reduced(r);
-    uint64_t n = f64_bits(shifted) - f64_bits(F64_ROUNDER) + 2048 + (uint64_t)(int64_t)half;
+    uint64_t n = f64_bits(shifted) - f64_bits(F64_ROUNDER) + 2048 + (uint64_t)(int64_t)power;
     uint64_t first = n >> 1;
     return y * f64_of((first - 1) << 52) * f64_of((n - first - 1) << 52);
 }
@@ -77,7 +77,7 @@ SCALAR_FN double f64_expm1(double x)
 {
     double bounded = x > 710.0 ? 710.0 : x < -40.0 ? -40.0 : x, shifted;
     double e = f64_expm1_reduced(f64_exp_argument(bounded, 0.0, &shifted));
-    double half = f64_power_of_2(shifted - 1.0), y = 2.0 * f64_fma(half, e, half - 0.5);
+    double halved = f64_power_of_2(shifted - 1.0), y = 2.0 * f64_fma(halved, e, halved - 0.5);
     return f64_abs(x) < 0x1p-54 ? x : y;
 }
 
@@ -109,7 +109,7 @@ SCALAR_FN double f64_tanh(double x)
  */
 SCALAR_FN double f64_sinh(double x)
 {
-    double a = f64_abs(x), z = a * a, half = f64_exp_times(a, 0.0, -1);
+    double a = f64_abs(x), z = a * a, halved = f64_exp_times(a, 0.0, -1);
     double p = f64_fma(0x1.b4cf7b2c12433p-41, z, 0x1.611a3a182f532p-33);
     p = f64_fma(p, z, 0x1.ae6467669e987p-26);
     p = f64_fma(p, z, 0x1.71de3a45f70b4p-19);
@@ -117,13 +117,13 @@ SCALAR_FN double f64_sinh(double x)
     p = f64_fma(p, z, 0x1.11111111110a1p-7);
     p = f64_fma(p, z, 0x1.5555555555556p-3);
     double small = f64_fma(a * z, p, a);
-    return f64_with_sign(a < 1.0 ? small : half - 0.25 / half, x);
+    return f64_with_sign(a < 1.0 ? small : halved - 0.25 / halved, x);
 }
 
 SCALAR_FN double f64_cosh(double x)
 {
-    double half = f64_exp_times(f64_abs(x), 0.0, -1);
-    return half + 0.25 / half;
+    double halved = f64_exp_times(f64_abs(x), 0.0, -1);
+    return halved + 0.25 / halved;
 }
 
 /*

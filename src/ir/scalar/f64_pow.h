@@ -47,11 +47,11 @@ SCALAR_FN struct f64_pair f64_log_pair(double m, double e)
     p = f64_fma(p, z.high, 0x1.9999999999996p-3);
     struct f64_pair third = f64_pair_sum(0x1.5555555555555p-2, z.high * p, 0x1.5555555555555p-56);
     struct f64_pair cube = f64_pair_product(s, f64_pair_product(z, third));
-    struct f64_pair half = f64_pair_sum(s.high, cube.high, s.low + cube.low);
-    double whole = e * 0x1.62e42fefa4000p-1, a = 2.0 * half.high;
+    struct f64_pair halved = f64_pair_sum(s.high, cube.high, s.low + cube.low);
+    double whole = e * 0x1.62e42fefa4000p-1, a = 2.0 * halved.high;
     double high = whole + a;
     double lost = f64_abs(whole) > f64_abs(a) ? a - (high - whole) : whole - (high - a);
-    double low = lost + f64_fma(e, -0x1.8432a1b0e2634p-43, 2.0 * half.low);
+    double low = lost + f64_fma(e, -0x1.8432a1b0e2634p-43, 2.0 * halved.low);
     return f64_pair_sum(high, low, 0.0);
 }
 

@@ -115,15 +115,15 @@ SCALAR_FN double f64_sin_rest(struct f64_angle x)
 /* 1 - r^2 / 2, rounded, and what cos(r) is beside it. */
 SCALAR_FN double f64_cos_rest(struct f64_angle x, double *first)
 {
-    double z = x.high * x.high, half = 0.5 * z;
+    double z = x.high * x.high, halved = 0.5 * z;
     double half_low = 0.5 * f64_fma(x.high, x.high, -z);
-    *first = 1.0 - half;
+    *first = 1.0 - halved;
     double p = f64_fma(-0x1.8faecf08b135ap-37, z, 0x1.1ee9ec47a19cfp-29);
     p = f64_fma(p, z, -0x1.27e4f80a769a6p-22);
     p = f64_fma(p, z, 0x1.a01a019cb26fcp-16);
     p = f64_fma(p, z, -0x1.6c16c16c15184p-10);
     p = f64_fma(p, z, 0x1.555555555554cp-5);
-    double rounded = (1.0 - *first) - half;
+    double rounded = (1.0 - *first) - halved;
     return rounded + (f64_fma(z * z, p, -x.high * x.low) - half_low);
 }
 
