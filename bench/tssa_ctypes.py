@@ -8,7 +8,7 @@ import json
 import math
 import weakref
 from collections import Counter
-from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void_p
 
 import numpy as np
 
@@ -116,6 +116,17 @@ class _SessionOptions(_Options):
     ]
 
 
+class _SessionWork(ctypes.Structure):
+    _fields_ = [
+        ("launches", c_uint64),
+        ("library_calls", c_uint64),
+        ("bytes", c_uint64),
+        ("allocations", c_uint64),
+        ("copies", c_uint64),
+        ("copied_bytes", c_uint64),
+    ]
+
+
 _WRITE = ctypes.CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)
 
 # The functions that return a status; their argument types.
@@ -128,6 +139,7 @@ _CHECKED = {
     "tssa_model_input": (c_void_p, c_size_t, POINTER(_ValueInfo)),
     "tssa_session_create": (c_void_p, POINTER(_SessionOptions), POINTER(c_void_p)),
     "tssa_session_profile": (c_void_p, _WRITE, c_void_p),
+    "tssa_session_counts": (c_void_p, POINTER(_SessionWork)),
     "tssa_session_run": (c_void_p, c_size_t, c_void_p, c_size_t, c_void_p),
     "tssa_tensor_borrow": (
         c_void_p,
@@ -383,6 +395,12 @@ class Session(_Handle):
         write = _WRITE(lambda _, text, size: pieces.append(ctypes.string_at(text, size)))
         self.lib.check(self.lib.c.tssa_session_profile(self.pointer, write, None))
         return json.loads(b"".join(pieces))
+
+    def counts(self) -> dict[str, int]:
+        """What the last run asked of the device; of one that does not count an error."""
+        work = _SessionWork()
+        self.lib.check(self.lib.c.tssa_session_counts(self.pointer, byref(work)))
+        return {name: getattr(work, name) for name, _ in work._fields_}
 
     def run(self, inputs: list[Value | None]) -> list[Value]:
         call = Call(self, inputs)

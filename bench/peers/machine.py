@@ -31,8 +31,8 @@ def describe(device: str, threads: int) -> dict[str, Any]:
     about["device"] = device
     about["versions"] = versions()
     about["clocks_mhz"] = clocks()
-    if device == "cuda":
-        about["card"] = card()
+    if device == "cuda" and (found := card()):
+        about["card"] = found
     return about
 
 
@@ -55,7 +55,8 @@ def clocks() -> list[int]:
 
 def card() -> dict[str, str]:
     query = ["nvidia-smi", f"--query-gpu={','.join(CARD)}", "--format=csv,noheader"]
-    return dict(zip(CARD, first_line(query).split(", ")))
+    line = first_line(query)
+    return dict(zip(CARD, line.split(", "))) if line else {}
 
 
 def first_line(command: list[str]) -> str:

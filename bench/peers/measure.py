@@ -176,7 +176,8 @@ def plan_blocks(worker: Worker, effort: Effort) -> Blocks:
 
 
 def copy_time_of(workers: dict[str, Worker], count: int) -> float | None:
-    """Microseconds to copy `count` bytes where the program runs."""
+    """Microseconds to copy `count` bytes where the program runs, if a worker can tell."""
     for worker in workers.values():
-        return worker.ask(STEP_LIMIT, "copy_us", count)
+        if worker.task.device == "cpu" or worker.mode.torch_cuda:
+            return worker.ask(STEP_LIMIT, "copy_us", count)
     return None

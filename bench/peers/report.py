@@ -42,13 +42,14 @@ inputs used in turn.
 reading the inputs and weights and writing the outputs once. `first` and `third` are the seconds
 from nothing to the first and to the third result, compilation among it; max-autotune
 finds the kernels that `compile` has built before it. `per call`: {counts}.
-`memory`: {memory}."""
+`memory`: {memory}.{values}"""
 
 COUNTS = {
     "cpu": "PyTorch's operators that the program itself calls (views among them) or fused "
     "kernels, and how many graphs were compiled; ONNX Runtime's nodes and tssa's "
     "steps that ran, those of a loop's body each time",
-    "cuda": "kernels, and copies and fills, that ran on the card; graphs that were compiled",
+    "cuda": "kernels, calls of libraries where they are told apart (tssa), and copies and "
+    "fills, that ran on the card; graphs that were compiled",
 }
 MEMORY = {
     "cpu": "by how many MiB the most that was ever resident exceeds what was before the mode "
@@ -130,9 +131,21 @@ def legend(about: Row) -> str:
         around="them" if about["threads"] == 1 else "their block",
         counts=COUNTS[device],
         memory=MEMORY[device],
+        values=values_of(about),
         calls=LEAST_CALLS,
         slow=SLOW,
         seconds=LEAST_SECONDS,
+    )
+
+
+def values_of(about: Row) -> str:
+    """On a card: whose inputs and outputs are not there."""
+    titles = about.get("host_values", [])
+    if about["device"] == "cpu" or not titles:
+        return ""
+    return (
+        f" Inputs and outputs of {', '.join(titles)} are in the host's memory, and the copies "
+        "to the card and back are part of a call; those of the others lie on the card."
     )
 
 

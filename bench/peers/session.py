@@ -33,7 +33,9 @@ def main(args: argparse.Namespace) -> int:
     cases = choose_cases(args)
     modes = choose_modes(args)
     if args.device == "cuda" and not torch.cuda.is_available():
-        raise UsageError("there is no CUDA device here")
+        needy = [mode.name for mode in modes if mode.torch_cuda]
+        if needy:
+            raise UsageError(f"there is no CUDA device here for {' '.join(needy)}")
     find_models(args, cases)
     if args.check_only:
         return check_all(args, cases, modes)
@@ -141,7 +143,7 @@ def is_bad(row: Row) -> bool:
 
 def measure_all(args: argparse.Namespace, cases: list[Case], modes: list[Mode]) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a limit ends it like Ctrl-C
-    kept = record.Record(args.record or SCRATCH / "last", about(args))
+    kept = record.Record(args.record or SCRATCH / "last", about(args, modes))
     kept.begin()
     if args.resume:
         kept.resume()
@@ -170,9 +172,10 @@ def measure_all(args: argparse.Namespace, cases: list[Case], modes: list[Mode]) 
     return 1 if bad else 0
 
 
-def about(args: argparse.Namespace) -> dict[str, Any]:
+def about(args: argparse.Namespace, modes: list[Mode]) -> dict[str, Any]:
     found = machine.describe(args.device, args.threads)
     found["modes"] = {mode.name: mode.title for mode in modes_of(args.device)}
+    found["host_values"] = [mode.title for mode in modes if args.device in mode.host_values]
     found["command"] = " ".join(sys.argv[1:])
     return found
 

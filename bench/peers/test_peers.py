@@ -36,6 +36,7 @@ from bench.peers.programs.table import PROGRAMS
 from bench.versus_ort import time_block
 from models.lib.data import Data
 
+FAKE_CUDA = ROOT / "build/release/tests/fake_cuda_new"  # a driver for tests; docs/cuda.md
 RUN = [sys.executable, str(ROOT / "bench/peers/run.py")]
 BY_NAME = {program.name: program for program in PROGRAMS}
 MODE_BY_NAME = {mode.name: mode for mode in modes_of("cpu")}
@@ -57,8 +58,8 @@ WRONG = [
 ]
 
 
-def task_of(program: Program, threads: int = 1) -> Task:
-    return Task(program, data.read_model(MODELS / program.model_name()), "cpu", threads)
+def task_of(program: Program, threads: int = 1, device: str = "cpu") -> Task:
+    return Task(program, data.read_model(MODELS / program.model_name()), device, threads)
 
 
 @dataclass(frozen=True)
@@ -199,6 +200,45 @@ class Modes(InFolder):
         error = RuntimeError("Exception from a.cpp:1:\nIn x:\ny changed:\nwas 1\n\n more")
         self.assertEqual(worker.reason_of(error), "y changed: was 1")
         self.assertLessEqual(len(worker.reason_of(ValueError("x" * 999))), 200)
+
+
+class TssaOnACard(InFolder):
+    """tssa's mode wants a driver, which one for tests will do, and nothing of PyTorch's."""
+
+    def measure(self, libraries: Path) -> dict[str, Any]:
+        """get_started at level 2."""
+        modes = [mode for mode in modes_of("cuda") if mode.name == "tssa-O2"]
+        task = task_of(BY_NAME["get_started"], device="cuda")
+        with mock.patch.dict(os.environ, {"TSSA_CUDA_LIBRARIES": str(libraries)}):
+            (row,) = self.rows(modes, task)
+        return row
+
+    @unittest.skipUnless(FAKE_CUDA.exists(), "make build makes the driver for tests")
+    def test_it_is_checked_timed_and_counted(self) -> None:
+        row = self.measure(FAKE_CUDA)
+        self.assertGreater(row["median"], 10)
+        self.assertEqual(row["counts"]["kernels"], 1)
+        self.assertGreaterEqual(row["counts"]["memcpys"], 2)
+        self.assertNotIn("device_bytes", row)
+
+    def test_without_a_driver_it_has_a_reason(self) -> None:
+        row = self.measure(self.folder)
+        self.assertEqual(row["failed"], "unsupported")
+        self.assertIn("no CUDA driver", row["reason"])
+
+    @unittest.skipUnless(FAKE_CUDA.exists(), "make build makes the driver for tests")
+    def test_a_run_of_it_alone_wants_no_card_of_pytorch(self) -> None:
+        command = [*RUN, "--device", "cuda", "--quick", "--patience", "0"]
+        command += ["--only", "get_started", "--record", str(self.folder / "x")]
+        command += ["--modes", "tssa-O2"]
+        there = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "TSSA_CUDA_LIBRARIES": FAKE_CUDA}
+        done = subprocess.run(command, env=there, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text = (self.folder / "x.md").read_text()
+        self.assertIn("outputs of tssa -O2 are in the host's memory", " ".join(text.split()))
+        done = subprocess.run([*command, "eager"], env=there, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no CUDA device here for eager", done.stderr)
 
 
 class Quiet(InFolder):

@@ -5,6 +5,7 @@ operators   PyTorch on the CPU: operators that the program itself calls, views a
             and fused kernels; not those that operators call
 kernels     CUDA: kernels that ran
 memcpys     CUDA: copies and fills that ran
+calls       CUDA: calls of libraries, where what they ran is not counted itself (tssa)
 nodes       ONNX Runtime: nodes that ran, those of subgraphs at each iteration
 graphs      torch.compile: how many graphs were compiled, for all shapes
 """

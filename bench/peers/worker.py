@@ -105,8 +105,8 @@ class Bench:
 
     def memory(self) -> dict[str, int]:
         if self.task.device == "cuda":
-            call = self.runner.call
-            return {"device_bytes": trace.peak_device_bytes(lambda: call(self.copies[0]))}
+            held = self.runner.device_bytes(self.copies[0])
+            return {} if held is None else {"device_bytes": held}
         return {"host_bytes": trace.host_bytes("VmHWM") - self.resident}
 
     def warm_inductor(self) -> None:

@@ -45,6 +45,11 @@ class Runner:
         """What load() returned, copied out, where calls could have written it."""
         return None
 
+    def device_bytes(self, loaded: Any) -> int | None:
+        """The most of a card's memory that was given out during a call, where it can be told.
+        Calls it."""
+        return None
+
     def counts(self, loaded: Any) -> dict[str, int]:
         """What one call did: see trace.py for the keys. Calls it."""
         return {}

@@ -40,5 +40,8 @@ class Eager(Runner):
     def inputs(self, loaded: list[Value]) -> list[Data]:
         return [to_numpy(value) for value in loaded]
 
+    def device_bytes(self, loaded: list[Value]) -> int:
+        return trace.peak_device_bytes(lambda: self.call(loaded))
+
     def counts(self, loaded: list[Value]) -> dict[str, int]:
         return trace.torch_counts(lambda: self.call(loaded), self.task.device)

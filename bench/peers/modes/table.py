@@ -20,6 +20,8 @@ class Mode:
     options: dict[str, Any] = field(default_factory=dict)
     devices: tuple[str, ...] = BOTH
     after: str = ""  # not tried where that mode was too slow to make ready
+    torch_cuda: bool = True  # on a card it wants PyTorch's CUDA
+    host_values: tuple[str, ...] = ("cpu",)  # where inputs and outputs are the host's
 
     def start(self, task: Task) -> Runner:
         file, _, name = self.runner.partition(".")
@@ -29,6 +31,11 @@ class Mode:
 
 def compiled(name: str, title: str, mode: str, after: str, *devices: str) -> Mode:
     return Mode(name, title, "compile.Compile", {"mode": mode}, devices, after)
+
+
+def tssa(name: str, title: str, level: int) -> Mode:
+    options = {"level": level}
+    return Mode(name, title, "tssa.Tssa", options, torch_cuda=False, host_values=BOTH)
 
 
 MODES: tuple[Mode, ...] = (
@@ -46,8 +53,8 @@ MODES: tuple[Mode, ...] = (
     Mode("ort", "ONNX Runtime", "ort.Ort", {"provider": "CPUExecutionProvider"}, ("cpu",)),
     Mode("ort", "ONNX Runtime", "ort.Ort", {"provider": "CUDAExecutionProvider"}, ("cuda",)),
     Mode("openvino", "OpenVINO", "openvino.OpenVino", devices=("cpu",)),
-    Mode("tssa-O1", "tssa -O1", "tssa.Tssa", {"level": 1}, ("cpu",)),
-    Mode("tssa-O2", "tssa -O2", "tssa.Tssa", {"level": 2}, ("cpu",)),
+    tssa("tssa-O1", "tssa -O1", 1),
+    tssa("tssa-O2", "tssa -O2", 2),
 )
 
 

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tssa's own runtime: libtssa.so of build/release."""
+"""tssa's own runtime: libtssa.so of build/release.
+
+Values are in the host's memory on every device: on a card the copies there and back are part
+of a call. The table of modes says so (`host_values`), and so do records.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +41,19 @@ class Tssa(Runner):
             self.model = Model(self.context, str(task.model.path))
             self.model.optimize(level)
             self.compile = COMPILE_WAIT if level else COMPILE_OFF
-            self.session = Session(self.model, compile=self.compile)
+            self.session = self.make_session()
         except TssaError as error:
             raise Unsupported(str(error)) from None
 
+    def make_session(self, profile: bool = False) -> Session:
+        return Session(self.model, profile, self.compile, self.task.device)
+
+    def place(self, inputs: list[Data]) -> list[Value]:
+        return [Value.of(self.context, copied(value)) for value in inputs]
+
     def load(self, inputs: list[Data]) -> Call:
-        values = [Value.of(self.context, copied(value)) for value in inputs]
-        return Call(self.session, values, prebound=not self.task.model.has_sequences)
+        prebound = not self.task.model.has_sequences
+        return Call(self.session, self.place(inputs), prebound)
 
     def call(self, loaded: Call) -> Call:
         loaded()
@@ -53,7 +63,19 @@ class Tssa(Runner):
         return [value.to_python() for value in result.outputs()]
 
     def counts(self, loaded: Call) -> dict[str, int]:
-        session = Session(self.model, profile=True, compile=self.compile)
-        first_set = self.task.model.sets[0].inputs
-        session.run([Value.of(self.context, copied(value)) for value in first_set])
+        if self.task.device != "cpu":
+            self.call(loaded)
+            return device_counts(self.session.counts())
+        session = self.make_session(profile=True)
+        session.run(self.place(self.task.model.sets[0].inputs))
         return {"steps": sum(step["args"]["count"] for step in session.profile())}
+
+
+def device_counts(work: dict[str, int]) -> dict[str, int]:
+    """By the keys of trace.py; calls of libraries where there are some."""
+    counts = {
+        "kernels": work["launches"],
+        "calls": work["library_calls"],
+        "memcpys": work["copies"],
+    }
+    return {what: count for what, count in counts.items() if count or what != "calls"}
