@@ -43,8 +43,8 @@ bench: build ## run the benchmarks; with build/models and build/venv (make model
 	@set -e; for b in $(BUILD)/bench/bench_*; do echo "== $$b"; "$$b"; done
 	@if [ -x build/venv/bin/python ] && [ -d build/models ]; then build/venv/bin/python bench/versus_ort.py; fi
 
-gpu: ## on a machine with a CUDA card: ask it what docs/cuda.md wants to know, and run the peers on it
-	@bench/on-gpu.sh
+gpu: ## on a machine with a CUDA card: test the device on it, and time the workloads and the peers (ARGS="--probe 480")
+	@bench/on-gpu.sh $(ARGS)
 
 peers: build models peers-venv ## time the workloads in PyTorch, ONNX Runtime, OpenVINO and tssa (ARGS="--quick --only ssd")
 	@build/peers-venv/bin/python bench/peers/run.py $(ARGS)

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # What bench/on-gpu.sh wants of this machine's build, in one file that is small enough to be carried to a machine
 # with a card, on which nothing can be built or fetched: tools and tests of build/release without their symbols,
-# the libraries that they open, and the workloads' models, one data set each. In a checkout there,
-# `mkdir -p build && tar -C build -xJf FILE` makes build/release and build/models.
+# the libraries that they open, the workloads' models with one data set each, and the official cases of single
+# operators, all of them (build/venv has them). bench/on-gpu.sh unpacks it into build/release, build/models and
+# build/cases, where it is build/card/card.tar.xz or named by --pack.
 #
 # Usage: bench/pack-for-gpu.sh FILE.tar.xz [MODEL...]      (the eight workloads when left out, but lstm, which is
 #                                                           21 MB and built there: models/build.py)
@@ -17,7 +18,15 @@ shift
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 [ $# -gt 0 ] || set -- yolov3_loop ssd_loop yolact_loop fcos_loop nasrnn seq2seq_50 attention
-mkdir -p "$folder"/{release/tests,release/bench,release/lib,models}
+mkdir -p "$folder"/{release/tests,release/bench,release/lib/tools,models,cases}
+
+# The libraries of PROGRAMs that not every machine has, by path.
+needed() { # PROGRAM...
+    local program
+    for program in "$@"; do
+        ldd "$program"
+    done | awk '/=> \// && $1 !~ /^(libc|libm|libdl|libpthread|libstdc\+\+|libgcc_s)\.so/ {print $3}' | sort -u
+}
 
 programs=(tssa-run tssa-bench tssa-conformance bench/cuda_probe tests/test_devices tests/test_grid_texts
     tests/test_cuda_models tests/test_cuda_random)
@@ -26,13 +35,19 @@ for program in "${programs[@]}" libtssa.so.0.1.0; do
 done
 ln -sf libtssa.so.0.1.0 "$folder/release/libtssa.so"
 cp build/release/tssa-openmp.so "$folder/release/"
-for program in "${programs[@]}"; do
-    ldd "build/release/$program"
-done | awk '/=> \// && $1 !~ /^(libc|libm|libdl|libpthread|libstdc\+\+|libgcc_s)\.so/ {print $3}' | sort -u |
-    xargs -I{} cp -L {} "$folder/release/lib/"
+# Python opens libtssa.so beside libraries of its own, so what the tools alone need is kept from it.
+needed build/release/libtssa.so | xargs cp -L -t "$folder/release/lib"
+needed "${programs[@]/#/build/release/}" build/release/tssa-openmp.so | while read -r library; do
+    [ -e "$folder/release/lib/${library##*/}" ] || cp -L "$library" "$folder/release/lib/tools"
+done
+# Tests read models/ of the folder that they were built in.
+sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' build/release/CMakeCache.txt >"$folder/release/source-folder"
+git describe --always --dirty >"$folder/release/commit"
 for model in "$@"; do
     mkdir "$folder/models/$model"
     cp -r build/models/"$model"/{model.onnx,test_data_set_0} "$folder/models/$model/"
 done
-XZ_OPT=-9 tar -C "$folder" -cJf "$file" release models # its window spans what all the programs share
+cp -r build/venv/lib/python3*/site-packages/onnx/backend/test/data/node "$folder/cases/"
+# Its window spans what all the programs share.
+XZ_OPT=${XZ_OPT:--9} tar -C "$folder" --sort=name -cJf "$file" release models cases
 du -h "$file"

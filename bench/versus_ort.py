@@ -328,6 +328,16 @@ def machine() -> dict:
     return host() | {"onnxruntime": onnxruntime.__version__, "numpy": np.__version__}
 
 
+def commit() -> str:
+    """Of this checkout; of a build that was brought along (bench/pack-for-gpu.sh), its own."""
+    packed = ROOT / "build/release/commit"
+    if packed.exists():
+        return packed.read_text().strip()
+    return subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True
+    ).stdout.strip()
+
+
 def host() -> dict:
     """What needs no more than Python."""
     cpu = platform.processor() or platform.machine()
@@ -335,14 +345,11 @@ def host() -> dict:
         if line.startswith(("model name", "cpu family")):
             key, value = (part.strip() for part in line.split(":", 1))
             cpu = value if key == "model name" else f"{cpu} family {value}"
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True
-    ).stdout.strip()
     return {
         "cpu": cpu,
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.release()}",
-        "tssa": commit,
+        "tssa": commit(),
         "date": datetime.date.today().isoformat(),
         "copy_gb_per_s": (64 << 20) / copy_time(64 << 20) / 1e3,
     }

@@ -27,6 +27,10 @@ static const struct process_limits limits = {.seconds = 120};
 /* Runs the tool with up to 12 arguments. */
 #define RUN(...) process_run((const char *const[16]){tool, __VA_ARGS__}, NULL, NULL, &limits)
 
+#define SCRIPT(...)                                                                                \
+    process_run((const char *const[16]){TSSA_SOURCE_DIR "/bench/on-gpu.sh", __VA_ARGS__}, NULL,    \
+                NULL, &limits)
+
 /* The libraries that the next runs see, and the call of theirs that fails ("FUNCTION:CODE" or
  * NULL). */
 static void use(const char *libraries, const char *failing)
@@ -249,21 +253,33 @@ static void counts_steps_of_the_last_place(void **state)
     process_result_free(&result);
 }
 
+static void the_script_says_how_it_is_used(void **state)
+{
+    (void)state;
+    use("/nowhere", NULL);
+    expect_free(SCRIPT("--parts", "tests,nothing"), 2, "", "usage: bench/on-gpu.sh");
+    expect_free(SCRIPT("--pack", "/nowhere/card.tar.xz"), 2, "", "usage: bench/on-gpu.sh");
+    expect_free(SCRIPT("90", "90"), 2, "", "usage: bench/on-gpu.sh");
+}
+
 /*
  * The script for a machine with a card, on one without: a line per part, and a status of its own.
  */
 static void the_script_lives_without_a_card(void **state)
 {
     (void)state;
-    static const char script[] = TSSA_SOURCE_DIR "/bench/on-gpu.sh";
     char *folder = temporary_folder();
     use("/nowhere", NULL);
     setenv("OUT", folder, 1);
-    struct process_result result =
-        process_run((const char *const[]){script, "90", NULL}, NULL, NULL, &limits);
+    struct process_result result = SCRIPT("--probe", "90");
     expect(&result, 3, "no card: cuda_probe: nothing measured: no CUDA driver", "");
     assert_non_null(strstr(result.out, "skipped: cuda_probe: basic.cu: no NVRTC"));
-    assert_non_null(strstr(result.out, "peers                  skipped: no card"));
+    static const char *const parts[] = {"tests", "sanitizer", "bench", "peers", "probe"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        char line[80];
+        snprintf(line, sizeof line, "%-30s skipped: no card", parts[i]);
+        assert_non_null(strstr(result.out, line));
+    }
     process_result_free(&result);
     unsetenv("OUT");
     remove_folder(folder);
@@ -281,6 +297,7 @@ int main(void)
         cmocka_unit_test(tells_what_conditions_need),
         cmocka_unit_test(counts_steps_of_the_last_place),
         cmocka_unit_test(tells_what_libraries_capture),
+        cmocka_unit_test(the_script_says_how_it_is_used),
         cmocka_unit_test(the_script_lives_without_a_card),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
