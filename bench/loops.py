@@ -27,6 +27,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 

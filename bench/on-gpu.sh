@@ -376,10 +376,10 @@ measure_peers() {
         note 1
         return
     fi
-    peers peers-cuda 200 "$reserve" --patience 5 --limit 40 --modes eager tssa-O2
-    peers peers-cuda-more 150 "$reserve" --patience 5 --limit 40 --modes eager script eager-graph ort
-    peers peers-cuda-compiled 240 "$reserve" --patience 15 --limit 40 --modes eager compile compile-graphs
-    peers peers-cuda-autotune 420 "$reserve" --patience 15 --limit 60 --modes eager autotune autotune-graphs
+    peers peers-cuda 200 "$reserve" --patience 5 --limit 40 --modes eager tssa-O2 tssa-card
+    peers peers-cuda-more 150 "$reserve" --patience 5 --limit 40 --modes eager tssa-card script eager-graph ort
+    peers peers-cuda-compiled 240 "$reserve" --patience 15 --limit 40 --modes eager tssa-card compile compile-graphs
+    peers peers-cuda-autotune 420 "$reserve" --patience 15 --limit 60 --modes eager tssa-card autotune autotune-graphs
 }
 
 # One run of the peers: its record is a result, its tables are in the log and the medians in the summary.

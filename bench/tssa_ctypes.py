@@ -210,7 +210,12 @@ class _Handle:
         self._free = getattr(lib.c, free)
 
     def _own(self) -> None:
-        weakref.finalize(self, self._free, self.pointer)
+        self._freeing = weakref.finalize(self, self._free, self.pointer)
+
+    def hand_on(self) -> int:
+        """To somebody else who frees it."""
+        self._freeing.detach()
+        return self.pointer.value
 
 
 class Context(_Handle):
@@ -327,7 +332,13 @@ class Value(_Handle):
 
     @classmethod
     def on_device(
-        cls, context: Context, device: str, dtype: np.dtype, shape: tuple, address: int, size: int
+        cls,
+        context: Context,
+        device: str,
+        dtype: np.dtype,
+        shape: tuple,
+        address: int,
+        size: int,
     ) -> Value:
         """A tensor over memory of a device, which the caller keeps."""
         value = cls(context)
@@ -443,6 +454,14 @@ class Call:
         status = self._function(*self._arguments)
         if status:
             self._lib.check(status)
+
+    def give_outputs(self, values: list[Value]) -> None:
+        """What later calls write to, in place of what this one made."""
+        for i, value in enumerate(values):
+            if self._outputs[i]:
+                self._free(self._outputs[i])
+            self._outputs[i] = value.hand_on()
+        self._prebound = True
 
     def again(self) -> None:
         """A run into the tensors of the last one, overwritten before; other results are new."""

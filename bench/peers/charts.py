@@ -27,6 +27,7 @@ COLOURS = {
     "openvino": "#cc79a7",
     "tssa-O1": "#7fc8a9",
     "tssa-O2": "#009e73",
+    "tssa-card": "#00513b",
 }
 
 

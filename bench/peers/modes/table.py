@@ -55,6 +55,9 @@ MODES: tuple[Mode, ...] = (
     Mode("openvino", "OpenVINO", "openvino.OpenVino", devices=("cpu",)),
     tssa("tssa-O1", "tssa -O1", 1),
     tssa("tssa-O2", "tssa -O2", 2),
+    Mode(
+        "tssa-card", "tssa -O2, values on the card", "tssa.TssaOnCard", {"level": 2}, ("cuda",)
+    ),
 )
 
 

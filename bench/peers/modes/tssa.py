@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """tssa's own runtime: libtssa.so of build/release.
 
-Values are in the host's memory on every device: on a card the copies there and back are part
-of a call. The table of modes says so (`host_values`), and so do records.
+On a card values are in the host's memory, so that copies there and back are part of a call, or
+on the card, as PyTorch's are. The table of modes says which (`host_values`), and so do records.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
+import torch
 
 from bench.peers.modes.base import Runner, Task, Unsupported
 from bench.peers.modes.ort import copied
@@ -69,6 +72,36 @@ class Tssa(Runner):
         session = self.make_session(profile=True)
         session.run(self.place(self.task.model.sets[0].inputs))
         return {"steps": sum(step["args"]["count"] for step in session.profile())}
+
+
+class TssaOnCard(Tssa):
+    """Inputs and outputs are tensors of PyTorch's on the card. Those of a copy of the inputs have
+    the shapes of what its first run makes."""
+
+    def load(self, inputs: list[Data]) -> Call:
+        values, tensors = [], []
+        for data in inputs:
+            tensors.append(torch.from_numpy(copied(data)).cuda())
+            values.append(self.borrow(tensors[-1]))
+        call = Call(self.session, values)
+        call()
+        for made in call.to_python():
+            tensors.append(torch.empty_like(torch.from_numpy(made), device="cuda"))
+        call.give_outputs([self.borrow(tensor) for tensor in tensors[len(inputs) :]])
+        call.tensors = tensors
+        torch.cuda.synchronize()
+        return call
+
+    def borrow(self, tensor: torch.Tensor) -> Value:
+        dtype = np.dtype(str(tensor.dtype).removeprefix("torch."))
+        size = tensor.numel() * tensor.element_size()
+        shape = tuple(tensor.shape)
+        return Value.on_device(
+            self.context, "cuda", dtype, shape, tensor.data_ptr(), max(size, 1)
+        )
+
+    def outputs(self, result: Call) -> list[Any]:
+        return [t.cpu().numpy() for t in result.tensors[-self.session.n_outputs :]]
 
 
 def device_counts(work: dict[str, int]) -> dict[str, int]:
