@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products of matrices (struct matmul_problem), whose result has steps as well. A block computes a
- * tile of the result, of which a thread has ROWS_EACH by COLUMNS_EACH elements: rows that are
- * WARP_COUNT from each other, columns that are LANE_COUNT. Of the operands DEPTH terms at a time
- * are in the block's memory. One thread adds up all terms of an element, in their order, each by a
- * fused multiply-add, so that tiles do not tell in results.
+ * Products of matrices (struct matmul_problem), whose result has steps as well, finished. A block
+ * computes a tile of the result, of which a thread has ROWS_EACH by COLUMNS_EACH elements: rows
+ * that are WARP_COUNT from each other, columns that are LANE_COUNT. Of the operands DEPTH terms at
+ * a time are in the block's memory. One thread adds up all terms of an element, in their order,
+ * each by a fused multiply-add, so that tiles do not tell in results.
  */
 #define ROWS (WARP_COUNT * ROWS_EACH)
 #define COLUMNS (LANE_COUNT * COLUMNS_EACH)
@@ -22,20 +22,21 @@ PART fill(SHARED_PLACE(T) tile, int width, OPERAND_IN_PLACE memory, int64_t line
     }
 }
 
-KERNEL k0(GIVEN(OPERAND, a), GIVEN(OPERAND, b), GIVEN(RESULT, c), int64_t batch, int64_t m,
-          int64_t n, int64_t k, int64_t a_batch, int64_t a_row, int64_t a_column, int64_t b_batch,
-          int64_t b_row, int64_t b_column, int64_t c_row, int64_t c_column)
+KERNEL k0(GIVEN(OPERAND, a), GIVEN(OPERAND, b), GIVEN(OPERAND, c), GIVEN(RESULT, y), int64_t batch,
+          int64_t m, int64_t n, int64_t k, int64_t a_batch, int64_t a_row, int64_t a_column,
+          int64_t b_batch, int64_t b_row, int64_t b_column, int64_t y_row, int64_t y_column,
+          int64_t c_row, int64_t c_column, int64_t with_c, int64_t alpha, int64_t beta,
+          int64_t down, int64_t across)
 {
     SHARED(T, of_a[DEPTH * (ROWS + 1)]);
     SHARED(T, of_b[DEPTH * (COLUMNS + 1)]);
-    const int64_t down = (m + ROWS - 1) / ROWS, across = (n + COLUMNS - 1) / COLUMNS;
     for (int64_t tile = BLOCK; tile < batch * down * across; tile += BLOCKS) {
         const int64_t i = tile / across / down, row = tile / across % down * ROWS,
                       column = tile % across * COLUMNS;
         T sums[ROWS_EACH][COLUMNS_EACH];
-        for (int y = 0; y < ROWS_EACH; y++)
+        for (int r = 0; r < ROWS_EACH; r++)
             for (int x = 0; x < COLUMNS_EACH; x++)
-                sums[y][x] = 0;
+                sums[r][x] = 0;
         for (int64_t at = 0; at < k; at += DEPTH) {
             const int depth = k - at < DEPTH ? (int)(k - at) : DEPTH;
             MEET;
@@ -47,18 +48,22 @@ KERNEL k0(GIVEN(OPERAND, a), GIVEN(OPERAND, b), GIVEN(RESULT, c), int64_t batch,
                  n - column, depth, b_column, b_row);
             MEET;
             for (int d = 0; d < depth; d++)
-                for (int y = 0; y < ROWS_EACH; y++)
+                for (int r = 0; r < ROWS_EACH; r++)
                     for (int x = 0; x < COLUMNS_EACH; x++)
-                        sums[y][x] =
-                            FMA(of_a[d * (ROWS + 1) + y * WARP_COUNT + WARP],
-                                of_b[d * (COLUMNS + 1) + x * LANE_COUNT + LANE], sums[y][x]);
+                        sums[r][x] =
+                            FMA(of_a[d * (ROWS + 1) + r * WARP_COUNT + WARP],
+                                of_b[d * (COLUMNS + 1) + x * LANE_COUNT + LANE], sums[r][x]);
         }
-        for (int y = 0; y < ROWS_EACH; y++)
+        for (int r = 0; r < ROWS_EACH; r++)
             for (int x = 0; x < COLUMNS_EACH; x++) {
-                const int64_t r = row + y * WARP_COUNT + WARP, s = column + x * LANE_COUNT + LANE;
-                if (r < m && s < n)
-                    STORE(T, PLACE_OF(c),
-                          (i * m * n + r * c_row + s * c_column) * (int64_t)sizeof(T), sums[y][x]);
+                const int64_t down_to = row + r * WARP_COUNT + WARP,
+                              across_to = column + x * LANE_COUNT + LANE;
+                if (down_to >= m || across_to >= n)
+                    continue;
+                const T of_c = load_c(PLACE_OF(c), with_c, down_to * c_row + across_to * c_column);
+                STORE(T, PLACE_OF(y),
+                      (i * m * n + down_to * y_row + across_to * y_column) * (int64_t)sizeof(T),
+                      finish(sums[r][x], alpha, with_c, of_c, beta));
             }
     }
 }

@@ -62,12 +62,13 @@ void grids_run_close(struct grids_run *run)
 }
 
 static tssa_status *execute(const struct plan *plan, const struct value *const *inputs,
-                            struct value *outputs)
+                            struct value *outputs, struct device_counts *counts)
 {
     struct run *run;
     memset(outputs, 0, GRIDS_RUN_MAX * sizeof *outputs);
     TRY(run_create(plan, &allocator_default, NULL, false, &run));
     tssa_status *status = run_execute(run, inputs, outputs);
+    *counts = run->counts;
     run_free(run);
     return status;
 }
@@ -75,14 +76,15 @@ static tssa_status *execute(const struct plan *plan, const struct value *const *
 tssa_status *grids_run_try(struct grids_run *run, const struct value *const *inputs)
 {
     release(run);
-    return execute(run->on_device, inputs, run->made);
+    return execute(run->on_device, inputs, run->made, &run->counts);
 }
 
 bool grids_run_go(struct grids_run *run, const struct value *const *inputs)
 {
     release(run);
-    tssa_status *wanted = execute(run->on_host, inputs, run->wanted),
-                *made = execute(run->on_device, inputs, run->made);
+    struct device_counts none;
+    tssa_status *wanted = execute(run->on_host, inputs, run->wanted, &none),
+                *made = execute(run->on_device, inputs, run->made, &run->counts);
     const bool good = !wanted;
     if (good)
         no_error(made);

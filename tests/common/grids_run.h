@@ -21,6 +21,7 @@ struct grids_run {
     struct ir_graph *graph;
     struct plan *on_device, *on_host;
     struct value made[GRIDS_RUN_MAX], wanted[GRIDS_RUN_MAX]; /* of the last run */
+    struct device_counts counts;                             /* the device's */
 };
 
 void grids_run_open(struct grids_run *run, const char *device, const char *text);

@@ -15,8 +15,7 @@
 #include "common/shim_device.h"
 #include "device/cuda/nvrtc.h"
 
-/* The assembler tells of each kernel how much of it lies in memory for want of registers. */
-static void expect_no_spills(const char *log)
+void expect_no_spills(const char *log)
 {
     size_t n = 0;
     for (const char *at = log; (at = strstr(at, " bytes spill stores")); at++, n++)

@@ -12,4 +12,8 @@
  */
 void shim_compile_as_cuda(uint32_t n_of_models);
 
+/* The assembler's log, with --ptxas-options=-v, tells of each kernel how much of it lies in memory
+ * for want of registers. */
+void expect_no_spills(const char *log);
+
 #endif

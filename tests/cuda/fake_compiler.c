@@ -72,7 +72,7 @@ static unsigned print_launch(const char *functions, unsigned index, struct text 
 {
     char head[32];
     unsigned n = 0;
-    snprintf(head, sizeof head, "KERNEL k%u(", index);
+    snprintf(head, sizeof head, " k%u(", index);
     const char *at = strstr(functions, head);
     if (!at)
         return 0;

@@ -22,9 +22,11 @@
 #include "common/no_error.h"
 #include "common/op_run.h"
 #include "common/opencl_c.h"
+#include "common/same_value.h"
+#include "common/shim_cuda.h"
 #include "common/test_card.h"
 #include "device/cuda/nvrtc.h"
-#include "device/grids/texts.h"
+#include "device/grids/multiply.h"
 
 #define ROUNDS 60
 
@@ -199,11 +201,30 @@ static void test_matmul_of_unlike_sizes(void **state)
     grids_run_close(&run);
 }
 
-/* Turned or not, with a C of each shape that broadcasts. */
-static void gemm(const char *device, struct operands *o, int t, bool turn_a, bool turn_b,
-                 bool scaled)
+static int64_t odd(struct operands *o, int64_t most)
 {
-    struct grids_run run;
+    return 2 * random_int(&o->random, 0, (most - 1) / 2) + 1;
+}
+
+struct sizes {
+    int64_t m, n, k;
+};
+
+/* 1 to 9 rows, then columns, of odd sizes; a sum of no terms; then any. */
+enum { FEW_SIZES = 19, SIZES = 26 };
+static struct sizes sizes_at(struct operands *o, int i)
+{
+    if (i < 9)
+        return (struct sizes){i + 1, odd(o, 400), odd(o, 300)};
+    if (i < 18)
+        return (struct sizes){odd(o, 400), i - 8, odd(o, 300)};
+    return (struct sizes){some_size(o), some_size(o), i < FEW_SIZES ? 0 : some_size(o)};
+}
+
+/* Y = A B C as Gemm has it, and Z without C. */
+static void open_gemm(struct grids_run *run, const char *device, int t, bool turn_a, bool turn_b,
+                      bool scaled)
+{
     char program[600];
     snprintf(program, sizeof program,
              "graph @g opset(\"\": 18) ir_version(8) (%%a: @@@[P, Q], %%b: @@@[R, S], %%c: @@@[T, "
@@ -214,16 +235,31 @@ static void gemm(const char *device, struct operands *o, int t, bool turn_a, boo
              "}\n",
              turn_a, turn_b, scaled ? "1.5" : "1.0", scaled ? "-0.3" : "1.0", turn_a, turn_b,
              scaled ? "1.5" : "1.0");
-    open_text(&run, device, program, float_names[t]);
-    for (int i = 0; i < 8; i++) {
-        const int64_t m = some_size(o), n = some_size(o), k = some_size(o);
-        add_numbers(o, float_types[t], 2, (const int64_t[]){turn_a ? k : m, turn_a ? m : k});
-        add_numbers(o, float_types[t], 2, (const int64_t[]){turn_b ? n : k, turn_b ? k : n});
-        add_numbers(o, float_types[t], 2, (const int64_t[]){i & 1 ? 1 : m, i & 2 ? 1 : n});
-        assert_true(grids_run_go(&run, o->given));
-        expect_products(&run, 0, tolerances[t]);
-        expect_products(&run, 1, tolerances[t]);
-        operands_clear(o);
+    open_text(run, device, program, float_names[t]);
+}
+
+static void expect_gemm(struct grids_run *run, struct operands *o, int t)
+{
+    assert_true(grids_run_go(run, o->given));
+    expect_products(run, 0, tolerances[t]);
+    expect_products(run, 1, tolerances[t]);
+    operands_clear(o);
+}
+
+/* Turned or not, with a C of each shape that broadcasts. */
+static void gemm(const char *device, struct operands *o, int t, bool turn_a, bool turn_b,
+                 bool scaled)
+{
+    struct grids_run run;
+    open_gemm(&run, device, t, turn_a, turn_b, scaled);
+    for (int i = 0; i < SIZES; i++) {
+        const struct sizes s = sizes_at(o, i);
+        add_numbers(o, float_types[t], 2,
+                    (const int64_t[]){turn_a ? s.k : s.m, turn_a ? s.m : s.k});
+        add_numbers(o, float_types[t], 2,
+                    (const int64_t[]){turn_b ? s.n : s.k, turn_b ? s.k : s.n});
+        add_numbers(o, float_types[t], 2, (const int64_t[]){i & 1 ? 1 : s.m, i & 2 ? 1 : s.n});
+        expect_gemm(&run, o, t);
     }
     grids_run_close(&run);
 }
@@ -234,6 +270,63 @@ static void test_gemm(void **state)
     operands_open(&o, 7);
     for (int i = 0; i < 8; i++) /* doubles in each other one */
         gemm(*state, &o, (i ^ i >> 1 ^ i >> 2) & 1, i & 1, i >> 1 & 1, i >> 2 & 1);
+}
+
+/* Sizes for which each text of products is chosen. */
+static void test_each_text_of_products(void **state)
+{
+    static const struct {
+        enum grids_text text;
+        struct sizes sizes;
+    } cases[] = {
+        {GRIDS_TEXT_PRODUCT_ROW, {1, 5000, 37}},    {GRIDS_TEXT_PRODUCT_ROW, {700, 1, 3}},
+        {GRIDS_TEXT_PRODUCT_ROW, {1, 1, 1000}},     {GRIDS_TEXT_PRODUCT_ROWS, {7, 3000, 61}},
+        {GRIDS_TEXT_PRODUCT_ROWS, {90, 80, 200}},   {GRIDS_TEXT_PRODUCT_SMALL, {2000, 9, 70}},
+        {GRIDS_TEXT_PRODUCT_SMALL, {9, 2000, 130}}, {GRIDS_TEXT_PRODUCT, {350, 400, 35}}};
+    for (int t = 0; t < 2; t++) {
+        struct grids_run run;
+        struct operands o;
+        open_gemm(&run, *state, t, false, t != 0, true);
+        operands_open(&o, 8);
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            const struct sizes s = cases[i].sizes;
+            const struct matmul_problem problem = {.batch = 1, .m = s.m, .n = s.n, .k = s.k};
+            assert_int_equal(multiply_text(&run.device, &problem), cases[i].text);
+            add_numbers(&o, float_types[t], 2, (const int64_t[]){s.m, s.k});
+            add_numbers(&o, float_types[t], 2, (const int64_t[]){t ? s.n : s.k, t ? s.k : s.n});
+            add_numbers(&o, float_types[t], 2, (const int64_t[]){s.m, s.n});
+            expect_gemm(&run, &o, t);
+            assert_int_equal(run.counts.launches + run.counts.library_calls, 2); /* one each */
+        }
+        grids_run_close(&run);
+    }
+}
+
+/* The order of a sum follows from the sizes. */
+static void test_products_have_the_same_bits(void **state)
+{
+    struct grids_run run;
+    struct operands o;
+    grids_run_open(&run, *state,
+                   "graph @g opset(\"\": 18) ir_version(8) (%a: f32[B, M, K], %b: f32[K, N]) -> "
+                   "(%c) {\n"
+                   "  %c = MatMul@13(%a, %b)\n"
+                   "  return(%c)\n"
+                   "}\n");
+    operands_open(&o, 10);
+    for (int i = 0; i < 10; i++) {
+        const struct sizes s = sizes_at(&o, i);
+        add_numbers(&o, TSSA_FLOAT, 3, (const int64_t[]){1, s.m, s.k});
+        add_numbers(&o, TSSA_FLOAT, 2, (const int64_t[]){s.k, s.n});
+        assert_true(grids_run_go(&run, o.given));
+        struct value first = run.made[0];
+        run.made[0] = (struct value){0};
+        assert_null(grids_run_try(&run, o.given));
+        assert_true(same_value(&run.made[0], &first));
+        value_release(&first);
+        operands_clear(&o);
+    }
+    grids_run_close(&run);
 }
 
 /* ---- Elements that are moved ----------------------------------------------------------------- */
@@ -591,15 +684,18 @@ static void compile_as_cuda(enum grids_text id, tssa_dtype dtype, bool *is_there
     text_init(&text, &allocator_default);
     assert_true(grids_print_text(CLIKE_CUDA, 8, id, dtype, &text));
     for (size_t i = 0; i < 2 && *is_there; i++) {
-        const struct nvrtc_source source = {
-            .text = text_string(&text), .name = "text", .options = {CLIKE_CUDA_OPTIONS}};
+        const struct nvrtc_source source = {.text = text_string(&text),
+                                            .name = "text",
+                                            .options = {CLIKE_CUDA_OPTIONS, "--ptxas-options=-v"},
+                                            .keeps_log = true};
         struct image image = {0};
         tssa_status *status =
             nvrtc_compile(&allocator_default, &source, architectures[i], IMAGE_CUBIN, &image);
         *is_there = tssa_status_code(status) != TSSA_UNSUPPORTED;
-        if (*is_there)
+        if (*is_there) {
             no_error(status);
-        else
+            expect_no_spills(image.log);
+        } else
             tssa_status_free(status);
         allocator_free(&allocator_default, image.data);
         allocator_free(&allocator_default, image.log);
@@ -611,6 +707,8 @@ static const struct {
     enum grids_text id;
     tssa_dtype dtype;
 } texts[] = {{GRIDS_TEXT_PRODUCT, TSSA_FLOAT},       {GRIDS_TEXT_PRODUCT, TSSA_DOUBLE},
+             {GRIDS_TEXT_PRODUCT_ROW, TSSA_FLOAT},   {GRIDS_TEXT_PRODUCT_ROW, TSSA_DOUBLE},
+             {GRIDS_TEXT_PRODUCT_ROWS, TSSA_FLOAT},  {GRIDS_TEXT_PRODUCT_ROWS, TSSA_DOUBLE},
              {GRIDS_TEXT_PRODUCT_SMALL, TSSA_FLOAT}, {GRIDS_TEXT_PRODUCT_SMALL, TSSA_DOUBLE},
              {GRIDS_TEXT_SCALE, TSSA_FLOAT},         {GRIDS_TEXT_SCALE, TSSA_DOUBLE},
              {GRIDS_TEXT_SPREAD, TSSA_UINT8},        {GRIDS_TEXT_KEEP, TSSA_UINT64},
@@ -653,6 +751,8 @@ static int run_on(const char *device)
                                        OF_DEVICE(test_matmul_of_more_axes),
                                        OF_DEVICE(test_matmul_of_unlike_sizes),
                                        OF_DEVICE(test_gemm),
+                                       OF_DEVICE(test_each_text_of_products),
+                                       OF_DEVICE(test_products_have_the_same_bits),
                                        OF_DEVICE(test_expand),
                                        OF_DEVICE(test_constant_of_shape),
                                        OF_DEVICE(test_non_zero),

@@ -59,6 +59,8 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 
 /* Functions, and memory that they are given. */
 #define KERNEL extern "C" __global__ void
+/* One whose blocks have so many threads, of which so many blocks should run side by side. */
+#define KERNEL_FOR(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
 #define OPERAND const char *__restrict__
 #define RESULT char *__restrict__
 #define OPERAND_IN_PLACE const char *

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define KERNEL static void
+#define KERNEL_FOR(threads, blocks) KERNEL
 #define OPERAND const char *restrict
 #define RESULT char *restrict
 #define OPERAND_IN_PLACE const char *

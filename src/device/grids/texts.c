@@ -6,13 +6,18 @@
 /* More would have threads start that have next to nothing to do: each block goes on with others. */
 #define MOST_BLOCKS 65535
 
+static const char *const lines_of_finish[] = {
+#include "kernels/grids/finish.inc"
+    NULL};
 static const char *const lines_of_product[] = {
 #include "kernels/grids/product.inc"
+    NULL};
+static const char *const lines_of_rows[] = {
+#include "kernels/grids/rows.inc"
     NULL};
 static const char *const lines_of_scale[] = {
 #include "kernels/grids/scale.inc"
     NULL};
-
 static const char *const lines_of_spread[] = {
 #include "kernels/grids/spread.inc"
     NULL};
@@ -53,16 +58,25 @@ bool grids_text_takes(tssa_dtype dtype)
     return dtype_in(INTEGERS | FLOATS, dtype);
 }
 
-/* What a text says of its type; of floats also what the prelude has for them, and their bits. */
+static void print_lines(const char *const *lines, struct text *text)
+{
+    for (; *lines; lines++)
+        text_puts(text, *lines);
+}
+
+/* What a text says of its type; of floats also what the prelude has for them, their bits, and how
+ * sums are finished. */
 static void print_type(tssa_dtype dtype, struct text *text)
 {
     const char *ir = dtype_info(dtype)->ir_name;
     text_printf(text, "#define T %s\n", clike_type_of(dtype));
-    if (dtype_in(FLOATS, dtype))
-        text_printf(text,
-                    "#define T_IS_FLOAT\n#define T_BITS uint%u_t\n#define FMA %s_fma\n"
-                    "#define BITS_OF(x) %s_bits(x)\n#define OF_BITS(bits) %s_of((T_BITS)(bits))\n",
-                    (unsigned)(8 * tssa_dtype_size(dtype)), ir, ir, ir);
+    if (!dtype_in(FLOATS, dtype))
+        return;
+    text_printf(text,
+                "#define T_IS_FLOAT\n#define T_BITS uint%u_t\n#define FMA %s_fma\n"
+                "#define BITS_OF(x) %s_bits(x)\n#define OF_BITS(bits) %s_of((T_BITS)(bits))\n",
+                (unsigned)(8 * tssa_dtype_size(dtype)), ir, ir, ir);
+    print_lines(lines_of_finish, text);
 }
 
 /* RANK parameters, which are called d0, d1, ..., and their names. */
@@ -89,8 +103,7 @@ bool grids_print_text(enum clike_dialect dialect, uint32_t height, enum grids_te
                     "#define ALL_THREADS (BLOCKS * THREADS)\n");
     print_axes(text);
     text_puts(text, texts[id].defines);
-    for (const char *const *line = texts[id].lines; *line; line++)
-        text_puts(text, *line);
+    print_lines(texts[id].lines, text);
     return text_string(text) != NULL;
 }
 
