@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
-#include "device/library.h"
+#include "device/library_op.h"
 #include "gir/estimate.h"
 #include "ir/fuse.h"
 
@@ -24,28 +24,54 @@ static void remark(const tssa_session_options *options, tssa_remark_kind kind,
     remark_of(options, "session", kind, op, message);
 }
 
-/* Is there a step on the host that the library computes, if it is there? */
-static bool asks_library(const struct plan *plan, const struct block_plan *block)
+struct asking {
+    const struct plan *plan;
+    const struct device *device;
+    bool away; /* of steps that are not the host's */
+};
+
+static bool asks(const struct asking *asking, const struct ir_op *op)
 {
+    const struct device_library *library = asking->device->library;
+    struct library_problem problem;
+    return library_asks(asking->device, op) &&
+           (!library->is_worth_it ||
+            (library_op_known(op, &problem) && library->is_worth_it(&problem)));
+}
+
+/* Is there a step that the library computes for sure, if it is there? */
+static bool asks_library(const struct asking *asking, const struct block_plan *block)
+{
+    const bool *on_device = asking->plan->spaces.on_device;
     for (uint32_t i = 0; i < block->n_steps; i++) {
         const struct step *step = &block->steps[i];
-        const bool away = plan->spaces.on_device && plan->spaces.on_device[step->op->id];
-        if (step->kernel && !away && library_asks(plan->host->device, step->op))
+        const bool away = on_device && on_device[step->op->id];
+        if (step->kernel && away == asking->away && asks(asking, step->op))
             return true;
         for (uint32_t k = 0; k < step->n_blocks; k++)
-            if (asks_library(plan, step->blocks[k]))
+            if (asks_library(asking, step->blocks[k]))
                 return true;
     }
     return false;
 }
 
+static void note_library(struct tssa_context *context, const struct asking *asking,
+                         atomic_flag *missed)
+{
+    const struct device_library *library = asking->device->library;
+    char why[256];
+    if (context->log && library && library->is_there && asks_library(asking, asking->plan->body) &&
+        !library->is_there(why, sizeof why) && !atomic_flag_test_and_set(missed))
+        context_log(context, TSSA_LOG_WARNING, "%s: %s", why, library->missed);
+}
+
 /* Once per context: its sessions all miss the same. */
 void session_note_library(struct tssa_context *context, const struct plan *plan)
 {
-    const struct device_library *library = plan->host->device->library;
-    if (context->log && library && library->is_there && !library->is_there() &&
-        asks_library(plan, plan->body) && !atomic_flag_test_and_set(&context->library_missed))
-        context_miss_plugin(context, library->plugin, library->missed);
+    note_library(context, &(struct asking){plan, plan->host->device, false},
+                 &context->library_missed);
+    note_library(context, &(struct asking){plan, plan->device->device, true},
+                 &context->device_library_missed);
 }
 
 struct fused_count {

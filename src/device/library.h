@@ -12,6 +12,7 @@
 #define TSSA_DEVICE_LIBRARY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/dtype.h"
@@ -101,11 +102,14 @@ struct primitive_table {
 /* ---- Libraries ------------------------------------------------------------------------------- */
 
 struct device_library {
-    /* The plugin that has it and what is missed without; `is_there` opens it. All NULL: it is
-     * always there. */
-    const char *plugin, *missed;
-    bool (*is_there)(void);
+    /* What is missed without it, and whether it is there, or why it is not, for a message; this
+     * opens it. NULL: it is always there. */
+    const char *missed;
+    bool (*is_there)(char *why, size_t size);
     dtype_mask types; /* of results; it may decline others' problems all the same */
+    /* Tells by sizes alone, and opens nothing, whether the problem is worth asking for. The
+     * function NULL: all are. */
+    bool (*is_worth_it)(const struct library_problem *problem);
     /* NULL: declined, or out of memory. Thread-safe. */
     struct library_primitive *(*make)(struct device_context *context,
                                       const struct library_problem *problem);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/library_op.h"
 
+#include <string.h>
+
 static enum library_form form_of(const struct ir_op *op)
 {
     static const enum library_form forms[IR_OP_COUNT] = {
@@ -50,4 +52,34 @@ tssa_status *library_op_problem(const struct library_op *op, const struct kernel
         return matmul_problem(a, b, &problem->matmul, one);
     *one = true;
     return gemm_problem(a, b, op->gemm, &problem->matmul);
+}
+
+/* The type alone, where all of its dims are known. */
+static bool find_dims(const struct ir_value *value, struct tensor *tensor)
+{
+    const struct ir_type *type = value->type;
+    *tensor = (struct tensor){.dtype = type->dtype, .rank = type->rank};
+    for (int i = 0; i < type->rank; i++)
+        if (!dim_is_const(type->dims[i], &tensor->dims[i]))
+            return false;
+    return type->rank >= 0;
+}
+
+bool library_op_known(const struct ir_op *op, struct library_problem *problem)
+{
+    const enum library_form form = form_of(op);
+    struct tensor a, b;
+    bool one = true;
+    if ((form != LIBRARY_OP_MATMUL && form != LIBRARY_OP_GEMM) ||
+        !find_dims(ir_operand(op, 0), &a) || !find_dims(ir_operand(op, 1), &b))
+        return false;
+    memset(problem, 0, sizeof *problem);
+    problem->kind = LIBRARY_MATMUL;
+    problem->dtype = a.dtype;
+    tssa_status *status = form == LIBRARY_OP_GEMM
+                              ? gemm_problem(&a, &b, gemm_transposed_of(op), &problem->matmul)
+                              : matmul_problem(&a, &b, &problem->matmul, &one);
+    const bool known = !status && one;
+    tssa_status_free(status);
+    return known;
 }

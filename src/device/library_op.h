@@ -22,6 +22,10 @@ struct library_op {
 
 tssa_status *library_op_decode(const struct ir_op *op, struct library_op *decoded);
 
+/* The product that every run is, where all dims are known and it is one call; false: it is not, or
+ * is no product. */
+bool library_op_known(const struct ir_op *op, struct library_problem *problem);
+
 /* Of a run's operands. *one is false where a call cannot say it: by its form, or its shapes. */
 tssa_status *library_op_problem(const struct library_op *op, const struct kernel_args *args,
                                 struct library_problem *problem, bool *one);

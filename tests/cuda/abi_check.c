@@ -103,6 +103,48 @@ SAME_FUNCTION(cuGraphDestroy);
 /* Of cublaslt.h. */
 SAME_VALUE(CUBLASLT_COMPUTE_32F, CUBLAS_COMPUTE_32F);
 SAME_VALUE(CUBLASLT_32F, CUDA_R_32F);
+SAME_VALUE(CUBLASLT_COMPUTE_64F, CUBLAS_COMPUTE_64F);
+SAME_VALUE(CUBLASLT_64F, CUDA_R_64F);
+SAME_VALUE(CUBLASLT_AS_IT_IS, CUBLAS_OP_N);
+SAME_VALUE(CUBLASLT_TRANSPOSED, CUBLAS_OP_T);
+SAME_VALUE(CUBLASLT_FORM_OF_A, CUBLASLT_MATMUL_DESC_TRANSA);
+SAME_VALUE(CUBLASLT_FORM_OF_B, CUBLASLT_MATMUL_DESC_TRANSB);
+SAME_VALUE(CUBLASLT_BATCH_COUNT, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT);
+SAME_VALUE(CUBLASLT_BATCH_STEP, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
+SAME_VALUE(CUBLASLT_MOST_WORKSPACE, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
+SAME_VALUE(CUBLASLT_ALIGNMENT_OF_A, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES);
+SAME_VALUE(CUBLASLT_ALIGNMENT_OF_A + 1, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES);
+SAME_VALUE(CUBLASLT_ALIGNMENT_OF_A + 2, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES);
+SAME_VALUE(CUBLASLT_ALIGNMENT_OF_A + 3, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
+
+#define OUR_PROPOSAL struct cublaslt_proposal
+SAME_VALUE(sizeof(OUR_PROPOSAL), sizeof(cublasLtMatmulHeuristicResult_t));
+SAME_VALUE(sizeof(struct cublaslt_algorithm), sizeof(cublasLtMatmulAlgo_t));
+SAME_VALUE(offsetof(OUR_PROPOSAL, workspace),
+           offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));
+SAME_VALUE(offsetof(OUR_PROPOSAL, result), offsetof(cublasLtMatmulHeuristicResult_t, state));
+
+/* Descriptions are void here, which fits any pointer: calls with what is declared in cublaslt.h. */
+cublasStatus_t cublaslt_calls(void *p, void **made, const void *value, size_t size, int64_t step);
+cublasStatus_t cublaslt_calls(void *p, void **made, const void *value, size_t size, int64_t step)
+{
+    int found = 0;
+    cublasStatus_t all = CUBLAS_STATUS_SUCCESS;
+    all |= cublasLtCreate((cublasLtHandle_t *)made);
+    all |= cublasLtDestroy(p);
+    all |= cublasLtMatmulDescCreate((cublasLtMatmulDesc_t *)made, 0u, 0u);
+    all |= cublasLtMatmulDescSetAttribute(p, 0u, value, size);
+    all |= cublasLtMatmulDescDestroy(p);
+    all |= cublasLtMatrixLayoutCreate((cublasLtMatrixLayout_t *)made, 0u, size, size, step);
+    all |= cublasLtMatrixLayoutSetAttribute(p, 0u, value, size);
+    all |= cublasLtMatrixLayoutDestroy(p);
+    all |= cublasLtMatmulPreferenceCreate((cublasLtMatmulPreference_t *)made);
+    all |= cublasLtMatmulPreferenceSetAttribute(p, 0u, value, size);
+    all |= cublasLtMatmulPreferenceDestroy(p);
+    all |= cublasLtMatmulAlgoGetHeuristic(p, p, p, p, p, p, p, 1, p, &found);
+    all |= cublasLtMatmul(p, p, value, value, p, value, p, value, value, p, p, p, p, p, size, p);
+    return all;
+}
 
 #if __has_include(<cudnn_graph.h>)
 #define CUDNN_VALUE(ours, theirs, value) SAME_VALUE(value, CUDNN_##theirs);

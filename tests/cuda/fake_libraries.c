@@ -1,21 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A libcublasLt.so.13 and libcudnn.so.9 for tests of cuda_probe. They do what their callers can see
- * of the order of things: a product or a convolution fills (the first elements of) its result with
- * ones. cuDNN proposes two engines, the first of which says that it uses tensor cores.
+ * A libcublasLt.so.13 and libcudnn.so.9 for tests. A product by an algorithm that was proposed is
+ * computed by a kernel that the stream runs, whose operands must be memory of the card then.
+ * Others, which cuda_probe times, and convolutions do what it can see of the order of things: they
+ * fill (the first elements of) their result with ones. cuDNN proposes two engines, the first of
+ * which says that it uses tensor cores.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "device/cuda/cublaslt.h"
 #include "tests/cuda/fake.h"
 
 enum { ONE = 0x3f800000 };
 
 /* ---- cuBLASLt -------------------------------------------------------------------------------- */
 
+enum { MOST_LAYOUTS = 3 };
+
 struct layout {
-    uint64_t rows, columns;
+    unsigned type;
+    int64_t rows, columns, leading, batch, batch_step; /* column-major */
 };
+
+struct description {
+    unsigned type;
+    int32_t transposed[2];
+};
+
+/* All of them are counted. */
+static void *make_described(size_t size)
+{
+    fake_count(1);
+    return fake_hold(size);
+}
 
 EXPORT const char *cublasLtGetStatusName(unsigned result);
 const char *cublasLtGetStatusName(unsigned result)
@@ -25,39 +44,221 @@ const char *cublasLtGetStatusName(unsigned result)
 
 FAKE(cublasLtCreate, void **handle)
 {
-    PLANNED();
-    *handle = fake_hold(1);
+    IN_CONTEXT();
+    *handle = make_described(1);
     return FAKE_OK;
 }
 
-FAKE(cublasLtMatmulDescCreate, void **description, unsigned compute, unsigned scale)
+/* It is gone, whatever the call returns. */
+static unsigned destroy(const void *what, unsigned planned)
 {
-    (void)compute;
-    (void)scale;
-    *description = fake_hold(1);
-    return FAKE_OK;
+    EXPECT(what);
+    fake_count(-1);
+    return planned;
 }
 
-FAKE(cublasLtMatrixLayoutCreate, void **layout, unsigned type, uint64_t rows, uint64_t columns,
-     int64_t leading)
+FAKE(cublasLtDestroy, void *handle)
 {
-    EXPECT(type == 0 && leading == (int64_t)rows);
-    struct layout *made = fake_hold(sizeof *made);
-    *made = (struct layout){rows, columns};
-    *layout = made;
-    return FAKE_OK;
+    ENTER();
+    return destroy(handle, planned_);
 }
 
-FAKE(cublasLtMatmul, void *handle, void *description, const void *alpha, const void *a,
-     const struct layout *a_layout, const void *b, const struct layout *b_layout, const void *beta,
-     const void *c, const struct layout *c_layout, void *d, const struct layout *d_layout,
-     const void *algorithm, void *workspace, size_t size, cuda_stream stream)
+FAKE(cublasLtMatmulDescCreate, struct description **description, unsigned compute, unsigned scale)
 {
     PLANNED();
-    EXPECT(handle && description && alpha && beta && a && b && !algorithm && workspace && size);
-    EXPECT(c == d && c_layout == d_layout);
-    EXPECT(a_layout->columns == b_layout->rows && a_layout->rows == c_layout->rows);
-    return cuMemsetD32Async((cuda_address)d, ONE, c_layout->rows * c_layout->columns, stream);
+    EXPECT((compute == CUBLASLT_COMPUTE_32F && scale == CUBLASLT_32F) ||
+           (compute == CUBLASLT_COMPUTE_64F && scale == CUBLASLT_64F));
+    *description = make_described(sizeof **description);
+    (*description)->type = scale;
+    return FAKE_OK;
+}
+
+FAKE(cublasLtMatmulDescSetAttribute, struct description *description, unsigned name,
+     const void *value, size_t size)
+{
+    PLANNED();
+    EXPECT((name == CUBLASLT_FORM_OF_A || name == CUBLASLT_FORM_OF_B) && size == sizeof(int32_t));
+    memcpy(&description->transposed[name - CUBLASLT_FORM_OF_A], value, size);
+    return FAKE_OK;
+}
+
+FAKE(cublasLtMatmulDescDestroy, struct description *description)
+{
+    ENTER();
+    return destroy(description, planned_);
+}
+
+FAKE(cublasLtMatrixLayoutCreate, struct layout **layout, unsigned type, uint64_t rows,
+     uint64_t columns, int64_t leading)
+{
+    PLANNED();
+    EXPECT(rows && columns && leading >= (int64_t)rows);
+    *layout = make_described(sizeof **layout);
+    **layout = (struct layout){type, (int64_t)rows, (int64_t)columns, leading, 1, 0};
+    return FAKE_OK;
+}
+
+FAKE(cublasLtMatrixLayoutSetAttribute, struct layout *layout, unsigned name, const void *value,
+     size_t size)
+{
+    int32_t count;
+    PLANNED();
+    EXPECT(size == (name == CUBLASLT_BATCH_COUNT ? sizeof count : sizeof layout->batch_step));
+    if (name == CUBLASLT_BATCH_COUNT) {
+        memcpy(&count, value, size);
+        layout->batch = count;
+        return FAKE_OK;
+    }
+    EXPECT(name == CUBLASLT_BATCH_STEP);
+    memcpy(&layout->batch_step, value, size);
+    return FAKE_OK;
+}
+
+FAKE(cublasLtMatrixLayoutDestroy, struct layout *layout)
+{
+    ENTER();
+    return destroy(layout, planned_);
+}
+
+FAKE(cublasLtMatmulPreferenceCreate, void **preference)
+{
+    PLANNED();
+    *preference = make_described(1);
+    return FAKE_OK;
+}
+
+FAKE(cublasLtMatmulPreferenceSetAttribute, void *preference, unsigned name, const void *value,
+     size_t size)
+{
+    PLANNED();
+    EXPECT(preference && value);
+    EXPECT(size == (name == CUBLASLT_MOST_WORKSPACE ? sizeof(uint64_t) : sizeof(uint32_t)));
+    return FAKE_OK;
+}
+
+FAKE(cublasLtMatmulPreferenceDestroy, void *preference)
+{
+    ENTER();
+    return destroy(preference, planned_);
+}
+
+/* Of the first operand, as it is computed with, and of the others, that they fit. */
+static bool fit(const struct description *d, const struct layout *a, const struct layout *b,
+                const struct layout *c)
+{
+    const int64_t m = d->transposed[0] ? a->columns : a->rows,
+                  k = d->transposed[0] ? a->rows : a->columns,
+                  n = d->transposed[1] ? b->rows : b->columns;
+    return a->type == d->type && b->type == d->type && c->type == d->type && c->rows == m &&
+           c->columns == n && (d->transposed[1] ? b->columns : b->rows) == k &&
+           a->batch == c->batch && b->batch == c->batch;
+}
+
+enum { FAKE_WORKSPACE = 1000 };
+
+FAKE(cublasLtMatmulAlgoGetHeuristic, void *handle, const struct description *description,
+     const struct layout *a, const struct layout *b, const struct layout *c, const struct layout *d,
+     void *preference, int wanted, struct cublaslt_proposal *proposals, int *found)
+{
+    PLANNED();
+    EXPECT(handle && preference && wanted == 1 && c == d && fit(description, a, b, c));
+    *proposals = (struct cublaslt_proposal){.algorithm = {{1}}, .workspace = FAKE_WORKSPACE};
+    *found = 1;
+    return FAKE_OK;
+}
+
+/* What a product is, when it is computed. */
+struct given {
+    int64_t a, b, c, workspace;
+    struct description description;
+    struct layout layouts[MOST_LAYOUTS];
+};
+
+/* All elements of a matrix; NULL: they are not all in memory of the card. */
+static char *matrix(int64_t address, const struct layout *layout)
+{
+    const int64_t size = layout->type == CUBLASLT_64F ? 8 : 4,
+                  last = (layout->batch - 1) * layout->batch_step +
+                         (layout->columns - 1) * layout->leading + layout->rows;
+    return fake_bytes((cuda_address)address, (size_t)(last * size));
+}
+
+static double load(const char *from, const struct layout *layout, int64_t i, int64_t row,
+                   int64_t column)
+{
+    const int64_t at = i * layout->batch_step + column * layout->leading + row;
+    return layout->type == CUBLASLT_64F ? ((const double *)from)[at]
+                                        : (double)((const float *)from)[at];
+}
+
+static void store(char *to, const struct layout *layout, int64_t i, int64_t row, int64_t column,
+                  double value)
+{
+    const int64_t at = i * layout->batch_step + column * layout->leading + row;
+    if (layout->type == CUBLASLT_64F)
+        ((double *)to)[at] = value;
+    else
+        ((float *)to)[at] = (float)value;
+}
+
+static void run_product(const int64_t *arguments)
+{
+    struct given g;
+    memcpy(&g, arguments, sizeof g);
+    const struct layout *a = &g.layouts[0], *b = &g.layouts[1], *c = &g.layouts[2];
+    const char *of_a = matrix(g.a, a), *of_b = matrix(g.b, b);
+    char *of_c = matrix(g.c, c), *workspace = fake_bytes((cuda_address)g.workspace, FAKE_WORKSPACE);
+    const bool turn_a = g.description.transposed[0], turn_b = g.description.transposed[1];
+    const int64_t terms = turn_a ? a->rows : a->columns;
+    if (!of_a || !of_b || !of_c || !workspace) {
+        fake_break(FAKE_ILLEGAL_ADDRESS);
+        return;
+    }
+    memset(workspace, 0x5a, FAKE_WORKSPACE);
+    for (int64_t i = 0; i < c->batch; i++)
+        for (int64_t y = 0; y < c->rows; y++)
+            for (int64_t x = 0; x < c->columns; x++) {
+                double sum = 0;
+                for (int64_t k = 0; k < terms; k++)
+                    sum += load(of_a, a, i, turn_a ? k : y, turn_a ? y : k) *
+                           load(of_b, b, i, turn_b ? x : k, turn_b ? k : x);
+                store(of_c, c, i, y, x, sum);
+            }
+}
+
+/* Where the factors are 1 and 0. */
+static bool is_plain(unsigned type, const void *alpha, const void *beta)
+{
+    return type == CUBLASLT_64F ? *(const double *)alpha == 1 && *(const double *)beta == 0
+                                : *(const float *)alpha == 1 && *(const float *)beta == 0;
+}
+
+FAKE(cublasLtMatmul, void *handle, const struct description *description, const void *alpha,
+     const void *a, const struct layout *a_layout, const void *b, const struct layout *b_layout,
+     const void *beta, const void *c, const struct layout *c_layout, void *d,
+     const struct layout *d_layout, const struct cublaslt_algorithm *algorithm, void *workspace,
+     size_t size, cuda_stream stream)
+{
+    static struct CUfunc_st kernel = {.name = "product", .run = run_product};
+    IN_CONTEXT();
+    EXPECT(handle && alpha && beta && workspace && size >= FAKE_WORKSPACE);
+    if (!algorithm)
+        return cuMemsetD32Async((cuda_address)d, ONE, (size_t)(d_layout->rows * d_layout->columns),
+                                stream);
+    EXPECT(algorithm->data[0] == 1);
+    EXPECT(c == d && c_layout == d_layout && fit(description, a_layout, b_layout, c_layout));
+    EXPECT(is_plain(description->type, alpha, beta));
+    const struct given given = {(int64_t)a,   (int64_t)b,
+                                (int64_t)d,   (int64_t)workspace,
+                                *description, {*a_layout, *b_layout, *c_layout}};
+    EXPECT(matrix(given.a, a_layout) && matrix(given.b, b_layout) && matrix(given.c, c_layout));
+    EXPECT(fake_bytes((cuda_address)workspace, size));
+    struct fake_work work = {.kind = FAKE_LAUNCH, .kernel = &kernel};
+    work.arguments = malloc(sizeof given);
+    if (!work.arguments)
+        abort();
+    memcpy(work.arguments, &given, sizeof given);
+    return fake_push(stream, &work);
 }
 
 /* ---- cuDNN ----------------------------------------------------------------------------------- */

@@ -389,12 +389,12 @@ static void test_library(void **state)
     struct library_primitive *made = library ? library->make(&f.context, &problem) : NULL;
     assert_true(!library || dtype_in(library->types, TSSA_FLOAT));
     if (made) {
-        void *memory[SIDE];
+        void *memory[SIDE], *scratch = allocate(&f, made->scratch_bytes);
         for (int i = 0; i < SIDE; i++)
             memory[i] = allocate(&f, sizeof a);
         const struct library_call call = {.operands = {at(memory[0], 0), at(memory[1], 0)},
-                                          .result = at(memory[2], 0)};
-        assert_int_equal(made->scratch_bytes, 0);
+                                          .result = at(memory[2], 0),
+                                          .scratch = at(scratch, 0)};
         no_error(
             f.device->copy(f.stream, DEVICE_COPY_IN, at(memory[0], 0), at((void *)a, 0), sizeof a));
         no_error(
@@ -406,6 +406,7 @@ static void test_library(void **state)
             assert_true(result[i] == wanted[i]);
         for (int i = 0; i < SIDE; i++)
             f.device->release(f.stream, memory[i], sizeof a);
+        f.device->release(f.stream, scratch, made->scratch_bytes);
         made->table->release(made);
     }
     fixture_close(&f);

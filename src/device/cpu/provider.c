@@ -55,9 +55,12 @@ int cpu_library_threads(struct device_context *context, int threads)
     return engine ? engine->provider->threads(threads) : 0;
 }
 
-static bool is_there(void)
+static bool is_there(char *why, size_t size)
 {
-    return cpu_provider_open() != NULL;
+    if (cpu_provider_open())
+        return true;
+    plugin_problem(CPU_PROVIDER_PLUGIN, why, size);
+    return false;
 }
 
 static struct library_primitive *make(struct device_context *context,
@@ -68,7 +71,6 @@ static struct library_primitive *make(struct device_context *context,
 }
 
 const struct device_library cpu_library = {
-    .plugin = CPU_PROVIDER_PLUGIN,
     .missed =
         "convolutions and matrix products run on built-in kernels, which are several times slower",
     .is_there = is_there,

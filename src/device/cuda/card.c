@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/cuda/card.h"
 
+#include "device/cuda/library.h"
+
 /* What fails before there is a card says that there is none for tssa. */
 static tssa_status *no_card(tssa_status *status)
 {
@@ -64,6 +66,7 @@ void cuda_close(struct device_context *context)
     if (!card)
         return;
     grids_close(context);
+    cuda_library_close(context);
     tssa_status_free(CUDA(&card->api, cuDevicePrimaryCtxRelease_v2, card->device));
     allocator_free(context->allocator, card);
     context->connected = NULL;

@@ -2,9 +2,9 @@
 /* The device `cuda`: the first card of NVIDIA's. Fuse ops are grids (device/grids), in CUDA C. */
 #include "device/cuda/card.h"
 #include "device/cuda/launcher.h"
+#include "device/cuda/library.h"
 #include "device/cuda/recording.h"
 #include "device/devices.h"
-#include "device/grids/product.h"
 #include "device/memory.h"
 
 static const struct ir_fusion *lend(struct device_context *context)
@@ -24,7 +24,7 @@ const struct device cuda_device = {
     .close = cuda_close,
     .find_kernel = grids_find_kernel_or_text,
     .compile_waiting = grids_compile_waiting,
-    .library = &grids_library,
+    .library = &cuda_library,
     .fusion = lend,
     .stream_open = cuda_stream_open,
     .stream_close = cuda_stream_close,

@@ -68,45 +68,26 @@ struct job {
     struct device_place places[LIBRARY_OPERANDS];
 };
 
-/* The type alone, where all of its dims are known. */
-static bool find_dims(const struct ir_value *value, struct tensor *tensor)
+static bool is_worth_it(const struct device_library *library, const struct library_problem *problem)
 {
-    const struct ir_type *type = value->type;
-    *tensor = (struct tensor){.dtype = type->dtype, .rank = type->rank};
-    for (int i = 0; i < type->rank; i++)
-        if (!dim_is_const(type->dims[i], &tensor->dims[i]))
-            return false;
-    return type->rank >= 0;
+    return !library->is_worth_it || library->is_worth_it(problem);
 }
 
-/* Of every run; false: that is not known, or it is several. */
-static bool find_problem(const struct ir_op *op, const struct library_op *decoded,
-                         struct matmul_problem *problem)
-{
-    struct tensor a, b;
-    bool one = true;
-    if (!find_dims(ir_operand(op, 0), &a) || !find_dims(ir_operand(op, 1), &b))
-        return false;
-    tssa_status *status = decoded->form == LIBRARY_OP_GEMM
-                              ? gemm_problem(&a, &b, decoded->gemm, problem)
-                              : matmul_problem(&a, &b, problem, &one);
-    const bool good = !status && one;
-    tssa_status_free(status);
-    return good;
-}
-
-/* Not where another library may compute all of it. */
-static tssa_status *want_texts(const struct ir_op *op, const struct library_op *decoded,
+/* What computes what another library declines, or is not asked for; not before that has. */
+static tssa_status *want_texts(const struct ir_op *op, const struct state *state,
                                struct device_context *context)
 {
     static const enum grids_text all[] = {GRIDS_TEXT_PRODUCT_ROW, GRIDS_TEXT_PRODUCT_ROWS,
                                           GRIDS_TEXT_PRODUCT_SMALL, GRIDS_TEXT_PRODUCT};
     const tssa_dtype dtype = op->results[0].type->dtype;
-    struct matmul_problem problem;
-    if (context->device->library && context->device->library != &grids_library)
+    struct library_problem problem;
+    const bool known = library_op_known(op, &problem);
+    if (state->asks && ir_op_is(op, IR_OP_Gemm))
+        TRY(grids_text_want(context, GRIDS_TEXT_SCALE, dtype));
+    if (known && state->asks && is_worth_it(context->device->library, &problem))
         return NULL;
-    if (find_problem(op, decoded, &problem))
-        return grids_text_want(context, multiply_text(context, &problem), dtype);
+    if (known)
+        return grids_text_want(context, multiply_text(context, &problem.matmul), dtype);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         TRY(grids_text_want(context, all[i], dtype));
     return NULL;
@@ -125,7 +106,7 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
         made->finish.alpha = ir_attr_float(op, "alpha", 1);
         made->finish.beta = ir_attr_float(op, "beta", 1);
     }
-    TRY(want_texts(op, &made->op, setup->context));
+    TRY(want_texts(op, made, setup->context));
     library_cache_open(&made->library, setup, false);
     *state = made;
     return NULL;
@@ -198,7 +179,7 @@ static tssa_status *multiply_all(struct kernel_args *args, const struct job *job
         return multiply_each(args, job);
     product.problem = problem.matmul;
     TRY(find_finish(state, job, &product.finish));
-    if (state->asks)
+    if (state->asks && is_worth_it(stream->context->device->library, &problem))
         TRY(library_compute(args, &state->library, &problem, NULL, &call, &done));
     return done ? multiply_finish(stream, &product, &call) : multiply(stream, &product, &call);
 }
