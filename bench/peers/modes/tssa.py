@@ -75,8 +75,8 @@ class Tssa(Runner):
 
 
 class TssaOnCard(Tssa):
-    """Inputs and outputs are tensors of PyTorch's on the card. Those of a copy of the inputs have
-    the shapes of what its first run makes."""
+    """Inputs and outputs are tensors of PyTorch's on the card; outputs have the shapes of what
+    the first run of a copy of the inputs makes."""
 
     def load(self, inputs: list[Data]) -> Call:
         values, tensors = [], []
