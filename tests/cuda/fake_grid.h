@@ -45,6 +45,7 @@ static const struct fake_meeting *fake_meeting_of_driver;
 #define SHARED(type, name) static type name __attribute__((section("fake_shared")))
 #define SHARED_PLACE(type) type *
 #define MEET fake_meeting_of_driver->wait(__LINE__)
+#define MEET_IN_MEMORY MEET
 
 /* All that blocks share, of all kernels of the text, with what the sanitizer has between. */
 extern char __start_fake_shared[] __attribute__((weak, visibility("hidden")));

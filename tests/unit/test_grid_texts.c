@@ -36,8 +36,8 @@ struct operands {
     struct arena arena;
     struct random random;
     uint32_t n;
-    struct value values[4];
-    const struct value *given[4];
+    struct value values[5];
+    const struct value *given[5];
 };
 
 static void operands_open(struct operands *o, uint64_t seed)
@@ -685,6 +685,110 @@ static void test_scatter_of_unlike_shapes(void **state)
     grids_run_close(&run);
 }
 
+/* ---- NonMaxSuppression ----------------------------------------------------------------------- */
+
+/* Corners of a few places, so that many boxes are the same or have no area, or anywhere; one of the
+ * numbers is no number, or none that ends. */
+static void add_boxes(struct operands *o, int64_t batches, int64_t n)
+{
+    const int64_t places = random_chance(&o->random, 50) ? 6 : 2000, dims[] = {batches, n, 4};
+    struct tensor *x = add(o, TSSA_FLOAT, 3, dims);
+    float *corners = x->data;
+    for (size_t i = 0; i < tensor_count(x); i++) {
+        corners[i] = (float)random_int(&o->random, -places, places) / 7;
+        if (i % 4 == 2 && random_chance(&o->random, 60)) /* a small box */
+            corners[i] = corners[i - 2] + (float)random_int(&o->random, 0, places) / 20;
+        if (random_chance(&o->random, 1))
+            corners[i] = random_chance(&o->random, 50) ? NAN : INFINITY;
+    }
+}
+
+/* Few of them, so that many are equal, or many; NaN and zeros of both signs among them. */
+static void add_scores(struct operands *o, int64_t batches, int64_t classes, int64_t n)
+{
+    static const float odd[] = {NAN, -NAN, 0, -0.0f, INFINITY, -INFINITY};
+    const int64_t most = random_chance(&o->random, 30) ? 5 : 100000, dims[] = {batches, classes, n};
+    struct tensor *x = add(o, TSSA_FLOAT, 3, dims);
+    float *scores = x->data;
+    for (size_t i = 0; i < tensor_count(x); i++) {
+        scores[i] = (float)random_int(&o->random, -most, most) / (float)most;
+        if (random_chance(&o->random, 3))
+            scores[i] = odd[random_int(&o->random, 0, 5)];
+    }
+}
+
+static void add_float(struct operands *o, float value)
+{
+    const int64_t one = 1;
+    struct tensor *x = add(o, TSSA_FLOAT, 1, &one);
+    *(float *)x->data = value;
+}
+
+static void nms(struct grids_run *run, struct operands *o, bool many)
+{
+    const int64_t batches = random_int(&o->random, many ? 1 : 0, 3),
+                  classes = random_int(&o->random, many ? 1 : 0,
+                                       random_chance(&o->random, 20) && !many ? 40 : 2),
+                  n = many ? random_int(&o->random, 250, 800) : some_size(o);
+    add_boxes(o, batches, n);
+    add_scores(o, batches, classes, n);
+    add_ints(o, 1,
+             (const int64_t[]){random_chance(&o->random, 40)
+                                   ? INT64_MAX
+                                   : random_int(&o->random, -1, many ? 300 : 9)});
+    add_float(o, (float)random_int(&o->random, -1, 10) / 10);
+    add_float(o, (float)random_int(&o->random, -10, 10) / 10);
+    grids_run_same(run, o->given);
+    operands_clear(o);
+}
+
+static void test_nms(void **state)
+{
+    for (int center = 0; center < 2; center++) {
+        struct grids_run run;
+        struct operands o;
+        char program[700];
+        snprintf(
+            program, sizeof program,
+            "graph @g opset(\"\": 18) ir_version(8) (%%b: f32[B, N, 4], %%s: f32[B, C, N], %%m: "
+            "i64[1], %%o: f32[1], %%t: f32[1]) -> (%%x, %%y, %%z) {\n"
+            "  %%x = NonMaxSuppression@11(%%b, %%s, %%m, %%o, %%t) {center_point_box = %d}\n"
+            "  %%y = NonMaxSuppression@11(%%b, %%s, %%m, %%o) {center_point_box = %d}\n"
+            "  %%z = NonMaxSuppression@11(%%b, %%s, %%m)\n"
+            "  return(%%x, %%y, %%z)\n"
+            "}\n",
+            center, center);
+        grids_run_open(&run, *state, program);
+        operands_open(&o, 101 + (uint64_t)center);
+        for (int i = 0; i < ROUNDS / 3; i++)
+            nms(&run, &o, i % 3 == 0);
+        grids_run_close(&run);
+    }
+}
+
+/* As the CPU says it. */
+static void test_nms_of_unlike_shapes(void **state)
+{
+    struct grids_run run;
+    struct operands o;
+    grids_run_open(&run, *state,
+                   "graph @g opset(\"\": 18) ir_version(8) (%b: f32[A, N, D], %s: f32[B, C, M]) "
+                   "-> (%x) {\n"
+                   "  %x = NonMaxSuppression@11(%b, %s)\n"
+                   "  return(%x)\n"
+                   "}\n");
+    operands_open(&o, 111);
+    add_numbers(&o, TSSA_FLOAT, 3, (const int64_t[]){1, 3, 5});
+    add_scores(&o, 1, 2, 3);
+    assert_false(grids_run_go(&run, o.given));
+    operands_clear(&o);
+    add_boxes(&o, 1, 3);
+    add_scores(&o, 1, 2, 4);
+    assert_false(grids_run_go(&run, o.given));
+    operands_clear(&o);
+    grids_run_close(&run);
+}
+
 /* ---- CUDA C and OpenCL C --------------------------------------------------------------------- */
 
 /* Architectures: the oldest one that NVRTC 13 knows, and a newer one. Skipped where there is none.
@@ -726,7 +830,7 @@ static const struct {
              {GRIDS_TEXT_SPREAD, TSSA_UINT8},        {GRIDS_TEXT_KEEP, TSSA_UINT64},
              {GRIDS_TEXT_TOPK, TSSA_FLOAT},          {GRIDS_TEXT_TOPK, TSSA_DOUBLE},
              {GRIDS_TEXT_TOPK, TSSA_INT8},           {GRIDS_TEXT_TOPK, TSSA_UINT32},
-             {GRIDS_TEXT_SCATTER, TSSA_UINT16}};
+             {GRIDS_TEXT_SCATTER, TSSA_UINT16},      {GRIDS_TEXT_NMS, TSSA_FLOAT}};
 
 static void test_cuda(void **state)
 {
@@ -772,7 +876,9 @@ static int run_on(const char *device)
                                        OF_DEVICE(test_compress),
                                        OF_DEVICE(test_topk),
                                        OF_DEVICE(test_scatter),
-                                       OF_DEVICE(test_scatter_of_unlike_shapes)};
+                                       OF_DEVICE(test_scatter_of_unlike_shapes),
+                                       OF_DEVICE(test_nms),
+                                       OF_DEVICE(test_nms_of_unlike_shapes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

@@ -99,13 +99,14 @@ SCALAR_FN double f64_fma(double a, double b, double c)
     for (int64_t r = block * blockDim.y + threadIdx.y; r < (rows); r += blocks * blockDim.y)
 
 /* Of texts that are kernels (kernels/grids): which block and warp it is, memory of the block, and
- * where its threads meet. */
+ * where its threads meet: to see what they wrote in that, or in what the launch is given, too. */
 #define BLOCK ((int64_t)blockIdx.x)
 #define BLOCKS ((int64_t)gridDim.x)
 #define WARP ((int)threadIdx.y)
 #define SHARED(type, name) __shared__ type name
 #define SHARED_PLACE(type) type *
 #define MEET __syncthreads()
+#define MEET_IN_MEMORY __syncthreads()
 
 /* The lanes of a warp: what each of them has, what each of them does, and what all come to. */
 #define LANE ((int)threadIdx.x)

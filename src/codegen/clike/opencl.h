@@ -92,13 +92,14 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 #define EACH_WARP_OF_PART(r, rows) for (int64_t r = block; r < (rows); r += blocks)
 
 /* Of texts that are kernels (kernels/grids): which block and warp it is, memory of the block, and
- * where its threads meet. */
+ * where its threads meet: to see what they wrote in that, or in what the launch is given, too. */
 #define BLOCK ((int64_t)get_group_id(0))
 #define BLOCKS ((int64_t)get_num_groups(0))
 #define WARP ((int)get_local_id(1))
 #define SHARED(type, name) __local type name
 #define SHARED_PLACE(type) __local type *
 #define MEET barrier(CLK_LOCAL_MEM_FENCE)
+#define MEET_IN_MEMORY barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 
 /* The lanes of a warp, which is the whole block: what each of them has, what each of them does, and
  * what all come to. */

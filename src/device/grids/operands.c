@@ -86,3 +86,15 @@ tssa_status *grids_int(const struct kernel_args *args, uint32_t index, int64_t *
         return kernel_scalar_int(args, index, value);
     return grids_ints(args, index, value, 1, &count);
 }
+
+tssa_status *grids_float(const struct kernel_args *args, uint32_t index, float *value)
+{
+    const struct tensor *tensor;
+    double number = 0;
+    TRY(kernel_tensor(args, index, &tensor));
+    if (!is_on_host(args, index) && tensor->dtype == TSSA_FLOAT && tensor_count(tensor) == 1)
+        return grids_read(args, index, 0, value, sizeof *value);
+    TRY(kernel_scalar_double(args, index, &number));
+    *value = (float)number;
+    return NULL;
+}

@@ -32,5 +32,7 @@ tssa_status *grids_ints(const struct kernel_args *args, uint32_t index, int64_t 
                         size_t capacity, size_t *count);
 /* As kernel_scalar_int. */
 tssa_status *grids_int(const struct kernel_args *args, uint32_t index, int64_t *value);
+/* As kernel_scalar_double, of a float. */
+tssa_status *grids_float(const struct kernel_args *args, uint32_t index, float *value);
 
 #endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NonMaxSuppression. */
+#ifndef TSSA_DEVICE_GRIDS_NMS_H
+#define TSSA_DEVICE_GRIDS_NMS_H
+
+#include "device/kernel.h"
+
+/* NULL: it is no such op. */
+const struct kernel *grids_nms_find(const struct ir_op *op);
+
+#endif
