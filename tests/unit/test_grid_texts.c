@@ -789,6 +789,48 @@ static void test_nms_of_unlike_shapes(void **state)
     grids_run_close(&run);
 }
 
+/* ---- ReduceMax and ReduceMin of all elements ------------------------------------------------- */
+
+static void extreme(const char *device, size_t t)
+{
+    struct grids_run run;
+    struct operands o;
+    open_text(&run, device,
+              "graph @g opset(\"\": 20) ir_version(9) (%x: @@@[A, B, C], %y: @@@[D]) -> (%a, %b, "
+              "%c, %d) {\n"
+              "  %a = ReduceMax@20(%x) {keepdims = 1}\n"
+              "  %b = ReduceMin@20(%x) {keepdims = 0}\n"
+              "  %c = ReduceMin@20(%y) {keepdims = 1}\n"
+              "  %d = ReduceMax@20(%y) {keepdims = 0}\n"
+              "  return(%a, %b, %c, %d)\n"
+              "}\n",
+              dtype_info(ranked_types[t])->ir_name);
+    operands_open(&o, 121 + t);
+    for (int i = 0; i < ROUNDS / 5; i++) {
+        const bool many = random_chance(&o.random, 30);
+        const int64_t dims[] = {many ? random_int(&o.random, 1, 200) : random_int(&o.random, 0, 3),
+                                some_size(&o), random_int(&o.random, 1, many ? 60 : 9)};
+        if (random_chance(&o.random, 30)) { /* zeros of both signs */
+            struct tensor *x = add_bits(&o, ranked_types[t], 3, dims, 0);
+            for (size_t k = 0; dtype_is_float(x->dtype) && k < tensor_count(x); k += 3)
+                dtype_store_double(x->dtype, (char *)x->data + k * tssa_dtype_size(x->dtype), -0.0);
+        } else {
+            add_ranked(&o, ranked_types[t], dims);
+        }
+        const int64_t n = some_length(&o);
+        add_bits(&o, ranked_types[t], 1, &n, 90);
+        grids_run_same(&run, o.given);
+        operands_clear(&o);
+    }
+    grids_run_close(&run);
+}
+
+static void test_extreme(void **state)
+{
+    for (size_t t = 0; t < sizeof ranked_types / sizeof *ranked_types; t++)
+        extreme(*state, t);
+}
+
 /* ---- CUDA C and OpenCL C --------------------------------------------------------------------- */
 
 /* Architectures: the oldest one that NVRTC 13 knows, and a newer one. Skipped where there is none.
@@ -830,7 +872,8 @@ static const struct {
              {GRIDS_TEXT_SPREAD, TSSA_UINT8},        {GRIDS_TEXT_KEEP, TSSA_UINT64},
              {GRIDS_TEXT_TOPK, TSSA_FLOAT},          {GRIDS_TEXT_TOPK, TSSA_DOUBLE},
              {GRIDS_TEXT_TOPK, TSSA_INT8},           {GRIDS_TEXT_TOPK, TSSA_UINT32},
-             {GRIDS_TEXT_SCATTER, TSSA_UINT16},      {GRIDS_TEXT_NMS, TSSA_FLOAT}};
+             {GRIDS_TEXT_SCATTER, TSSA_UINT16},      {GRIDS_TEXT_NMS, TSSA_FLOAT},
+             {GRIDS_TEXT_EXTREME, TSSA_DOUBLE},      {GRIDS_TEXT_EXTREME, TSSA_UINT8}};
 
 static void test_cuda(void **state)
 {
@@ -878,7 +921,8 @@ static int run_on(const char *device)
                                        OF_DEVICE(test_scatter),
                                        OF_DEVICE(test_scatter_of_unlike_shapes),
                                        OF_DEVICE(test_nms),
-                                       OF_DEVICE(test_nms_of_unlike_shapes)};
+                                       OF_DEVICE(test_nms_of_unlike_shapes),
+                                       OF_DEVICE(test_extreme)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

@@ -24,6 +24,9 @@ static const char *const lines_of_spread[] = {
 static const char *const lines_of_scatter[] = {
 #include "kernels/grids/scatter.inc"
     NULL};
+static const char *const lines_of_extreme[] = {
+#include "kernels/grids/extreme.inc"
+    NULL};
 static const char *const lines_of_nms[] = {
 #include "kernels/grids/nms.inc"
     NULL};
