@@ -462,6 +462,59 @@ static void what_is_stacked_is_written_with_rows(void **state)
     }
 }
 
+static size_t count_ops(const struct ir_block *block, enum ir_op_id id)
+{
+    size_t n = 0;
+    for (const struct ir_op *op = block->first; op; op = op->next) {
+        n += ir_op_is(op, id);
+        for (uint32_t i = 0; i < op->n_blocks; i++)
+            n += count_ops(op->blocks[i], id);
+    }
+    return n;
+}
+
+/* Rows that a mask keeps are read by numbers, found once, where kernels gather and keep none: of a
+ * mask of as many rows. */
+static void kept_rows_are_read_by_numbers(void **state)
+{
+    (void)state;
+#define KEPT(ops, results)                                                                         \
+    "graph @g opset(\"\": 18) (%x: f32[N, 4], %y: f32[1, N, 3], %m: bool[N], %o: bool[K]) -> "     \
+    "(" results ") {\n" ops " return(" results ")\n}\n"
+    static const struct {
+        const char *text;
+        uint32_t classes;
+        size_t compresses, finds, kernels;
+    } rows[] = {
+        {KEPT(" %a = Compress(%x, %m) {axis = 0}\n %b = access(%y, %m) {rule = [mask(1, $0)]}\n"
+              " %n = NonZero(%m)\n %c = Neg(%a)\n %d = Exp(%b)\n",
+              "%c, %d, %n"),
+         IR_FUSES_GRIDS, 0, 1, 1},
+        {KEPT(" %a = Compress(%x, %m) {axis = -2}\n %c = Neg(%a)\n", "%c"), IR_FUSES_GRIDS, 0, 1,
+         1},
+        {KEPT(" %a = Compress(%x, %o) {axis = 0}\n %c = Neg(%a)\n", "%c"), IR_FUSES_GRIDS, 1, 0, 0},
+        {KEPT(" %a = Compress(%x, %m)\n %c = Neg(%a)\n", "%c"), IR_FUSES_GRIDS, 1, 0, 0},
+        {KEPT(" %a = Compress(%x, %m) {axis = 0}\n %c = Neg(%a)\n", "%c"), IR_FUSES_ALL, 1, 0, 0},
+        {KEPT(" %a = Compress(%x, %m) {axis = 0}\n %c = Neg(%a)\n", "%c"),
+         IR_FUSES_GRIDS & ~IR_FUSES_GATHERS, 1, 0, 0}};
+    static const char *const names[] = {"infer", "number_masks", "infer", "fuse"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct ir_fusion fusion = {.classes = rows[i].classes,
+                                         .machine = &cost_gpu,
+                                         .most_operands = 8,
+                                         .moves_inside = true,
+                                         .side_by_side = true};
+        const struct pipeline pipeline = {.fusion = &fusion};
+        struct ir_graph *graph = parse(rows[i].text);
+        no_error(pipeline_run_passes(graph, names, 4, &pipeline));
+        no_error(ir_verify(graph));
+        assert_int_equal(count_ops(graph->body, IR_OP_Compress), rows[i].compresses);
+        assert_int_equal(count_ops(graph->body, IR_OP_NonZero), rows[i].finds);
+        assert_int_equal(count_kernels_in(graph->body), rows[i].kernels);
+        ir_graph_free(graph);
+    }
+}
+
 /* An operand of several ops is one of the kernel. */
 static void operands_are_counted_once(void **state)
 {
@@ -589,6 +642,7 @@ int main(void)
         cmocka_unit_test(what_others_need_moves_inside_too),
         cmocka_unit_test(what_is_carried_is_written_with_rows),
         cmocka_unit_test(what_is_stacked_is_written_with_rows),
+        cmocka_unit_test(kept_rows_are_read_by_numbers),
         cmocka_unit_test(operands_are_counted_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
