@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The numbers of elements that are not zero, in their order, in three launches: how many each chunk
- * has, how many there are before each chunk, and where they are. A block has a chunk at a time, of
- * which each thread has EACH elements that lie side by side. An element is zero where these bits of
- * it are.
+ * The numbers of elements that are not zero, in their order: how many each chunk has, how many
+ * there are before each chunk, where there are many of these, and where the elements are. A block
+ * has a chunk at a time, of which each thread has EACH elements that lie side by side. An element
+ * is zero where these bits of it are.
  */
 #define EACH 8
 #define CHUNK (THREADS * EACH)
@@ -41,18 +41,23 @@ PART add_up(SHARED_PLACE(int64_t) sums, int64_t own)
     MEET;
 }
 
-KERNEL k0(GIVEN(OPERAND, x), GIVEN(RESULT, counts), int64_t count, int64_t bits, int64_t chunks)
+/* And, where it tells, the host. */
+KERNEL k0(GIVEN(OPERAND, x), GIVEN(RESULT, counts), GIVEN(RESULT, told), int64_t count,
+          int64_t bits, int64_t chunks, int64_t tells)
 {
     SHARED(int64_t, sums[THREADS]);
     for (int64_t chunk = BLOCK; chunk < chunks; chunk += BLOCKS) {
+        const int64_t at = chunk * (int64_t)sizeof(int64_t);
         add_up(sums, count_bits(find(PLACE_OF(x), chunk * CHUNK + OWN * EACH, count, bits)));
         if (OWN == 0)
-            STORE(int64_t, PLACE_OF(counts), chunk * (int64_t)sizeof(int64_t), sums[THREADS - 1]);
+            STORE(int64_t, PLACE_OF(counts), at, sums[THREADS - 1]);
+        if (OWN == 0 && tells)
+            STORE(int64_t, PLACE_OF(told), at, sums[THREADS - 1]);
     }
 }
 
-/* One block; behind the last chunk is how many there are in all. */
-KERNEL k1(GIVEN(RESULT, counts), int64_t chunks)
+/* One block; behind the last chunk is how many there are in all, which the host is told. */
+KERNEL k1(GIVEN(RESULT, counts), GIVEN(RESULT, told), int64_t chunks)
 {
     SHARED(int64_t, sums[THREADS]);
     int64_t before = 0;
@@ -64,20 +69,38 @@ KERNEL k1(GIVEN(RESULT, counts), int64_t chunks)
             STORE(int64_t, PLACE_OF(counts), at, before + sums[OWN] - own);
         before += sums[THREADS - 1];
     }
+    if (OWN == 0)
+        STORE(int64_t, PLACE_OF(told), 0, before);
 }
 
-/* Coordinates in as many dims, a row of `found` for each axis. */
-KERNEL k2(GIVEN(OPERAND, x), GIVEN(OPERAND, counts), GIVEN(RESULT, y), int64_t count, int64_t bits,
-          int64_t chunks, int64_t found, int64_t rank, AXES(d))
+/* How many there are before the chunk. */
+SCALAR_FN int64_t find_before(OPERAND_IN_PLACE counts, int64_t chunk, int64_t are_before)
+{
+    int64_t before = 0;
+    if (are_before)
+        return OWN == 0 ? LOAD(int64_t, counts, chunk * (int64_t)sizeof(int64_t)) : 0;
+    for (int64_t other = OWN; other < chunk; other += THREADS)
+        before += LOAD(int64_t, counts, other * (int64_t)sizeof(int64_t));
+    return before;
+}
+
+/* Coordinates in as many dims, a row of `found` for each axis. `counts` is of each chunk how many
+ * it has, or how many are before it; of one chunk nobody needs it, and the host is told. */
+KERNEL k2(GIVEN(OPERAND, x), GIVEN(OPERAND, counts), GIVEN(RESULT, told), GIVEN(RESULT, y),
+          int64_t count, int64_t bits, int64_t chunks, int64_t are_before, int64_t found,
+          int64_t rank, AXES(d))
 {
     SHARED(int64_t, sums[THREADS]);
     const int64_t dims[RANK] = {OF_AXES(d)};
     for (int64_t chunk = BLOCK; chunk < chunks; chunk += BLOCKS) {
         const int64_t first = chunk * CHUNK + OWN * EACH;
         const int own = find(PLACE_OF(x), first, count, bits);
+        add_up(sums, find_before(PLACE_OF(counts), chunk, are_before));
+        int64_t at = sums[THREADS - 1] - count_bits(own);
         add_up(sums, count_bits(own));
-        int64_t at = LOAD(int64_t, PLACE_OF(counts), chunk * (int64_t)sizeof(int64_t)) + sums[OWN] -
-                     count_bits(own);
+        at += sums[OWN];
+        if (chunks == 1 && OWN == 0)
+            STORE(int64_t, PLACE_OF(told), 0, sums[THREADS - 1]);
         for (int e = 0; e < EACH; e++) {
             if (!(own >> e & 1))
                 continue;

@@ -118,8 +118,7 @@ SCALAR_FN void write_row(RESULT_IN_PLACE rows, int64_t row, int64_t batch, int64
     STORE(int64_t, rows, AT(3 * row + 2), box);
 }
 
-/* Of each class `limit` rows of which so many are kept as `counts` tells: of one class it has what
- * is before it, 0, and what is behind it. */
+/* Of each class `limit` rows, of which so many are kept as `counts` tells. */
 KERNEL k1(GIVEN(OPERAND, boxes), GIVEN(OPERAND, order), GIVEN(RESULT, kept), GIVEN(RESULT, counts),
           int64_t all, int64_t classes, int64_t n, int64_t limit, int64_t center, int64_t threshold)
 {
@@ -163,9 +162,7 @@ KERNEL k1(GIVEN(OPERAND, boxes), GIVEN(OPERAND, order), GIVEN(RESULT, kept), GIV
         }
         MEET;
         if (OWN == 0)
-            STORE(int64_t, PLACE_OF(counts), AT(all == 1 ? 1 : c), count);
-        if (OWN == 0 && all == 1)
-            STORE(int64_t, PLACE_OF(counts), 0, 0);
+            STORE(int64_t, PLACE_OF(counts), AT(c), count);
     }
 }
 

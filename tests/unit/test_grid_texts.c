@@ -469,20 +469,27 @@ static void test_non_zero(void **state)
     }
 }
 
-static void test_many_non_zeros(void **state)
+/* More than are numbered before they are counted, and more than are counted at once. */
+static void test_many(void **state)
 {
+    static const int64_t lengths[] = {65536, 65537, 262144, 262145, 700000};
     struct grids_run run;
     struct operands o;
-    const int64_t dims[] = {1500, 1000};
     grids_run_open(&run, *state,
-                   "graph @g opset(\"\": 18) ir_version(8) (%x: i8[A, B]) -> (%a) {\n"
+                   "graph @g opset(\"\": 18) ir_version(8) (%x: i8[A, B], %y: bool[C]) -> (%a, "
+                   "%b, %c) {\n"
                    "  %a = NonZero@13(%x)\n"
-                   "  return(%a)\n"
+                   "  %b = NonZero@13(%y)\n"
+                   "  %c = Compress@11(%y, %y) {axis = 0}\n"
+                   "  return(%a, %b, %c)\n"
                    "}\n");
     operands_open(&o, 41);
-    add_bits(&o, TSSA_INT8, 2, dims, 50);
-    grids_run_same(&run, o.given);
-    operands_clear(&o);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        add_bits(&o, TSSA_INT8, 2, (const int64_t[]){lengths[i] / 500, 1000}, 50);
+        add_bits(&o, TSSA_BOOL, 1, &lengths[i], i & 1 ? 50 : 0);
+        grids_run_same(&run, o.given);
+        operands_clear(&o);
+    }
     grids_run_close(&run);
 }
 
@@ -915,7 +922,7 @@ static int run_on(const char *device)
                                        OF_DEVICE(test_expand),
                                        OF_DEVICE(test_constant_of_shape),
                                        OF_DEVICE(test_non_zero),
-                                       OF_DEVICE(test_many_non_zeros),
+                                       OF_DEVICE(test_many),
                                        OF_DEVICE(test_compress),
                                        OF_DEVICE(test_topk),
                                        OF_DEVICE(test_scatter),

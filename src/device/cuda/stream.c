@@ -11,16 +11,16 @@ tssa_status *cuda_enter_stream(struct device_stream *stream, const struct cuda_c
     return cuda_enter(stream->context, card);
 }
 
-/* Notes are memory of the host that kernels write to, so that nobody has to fetch them: a copy of a
- * few bytes takes the time of two launches. */
+/* Notes and counts are memory of the host that kernels write to, so that nobody has to fetch them:
+ * a copy of a few bytes takes the time of two launches. */
 static tssa_status *open_queue(struct cuda_queue *queue)
 {
     const struct cuda_card *card;
     void *notes = NULL;
     TRY(cuda_enter(queue->base.stream.context, &card));
     TRY(CUDA(&card->api, cuStreamCreate, &queue->stream, CUDA_STREAM_NON_BLOCKING));
-    TRY(CUDA(&card->api, cuMemAllocHost_v2, &notes, GRIDS_NOTES));
-    memset(notes, 0, GRIDS_NOTES);
+    TRY(CUDA(&card->api, cuMemAllocHost_v2, &notes, GRIDS_STREAM_BYTES));
+    memset(notes, 0, GRIDS_STREAM_BYTES);
     queue->base.notes = queue->base.seen = notes;
     return NULL;
 }

@@ -101,7 +101,7 @@ static tssa_status *clear_notes(struct grids_stream *stream)
 tssa_status *grids_stream_open(struct grids_stream *stream)
 {
     stream->launched = false;
-    stream->notes = stream->stream.context->device->allocate(&stream->stream, GRIDS_NOTES);
+    stream->notes = stream->stream.context->device->allocate(&stream->stream, GRIDS_STREAM_BYTES);
     TRY_ALLOC(stream->notes);
     return clear_notes(stream);
 }
@@ -109,7 +109,7 @@ tssa_status *grids_stream_open(struct grids_stream *stream)
 void grids_stream_close(struct grids_stream *stream)
 {
     if (stream->notes)
-        stream->stream.context->device->release(&stream->stream, stream->notes, GRIDS_NOTES);
+        stream->stream.context->device->release(&stream->stream, stream->notes, GRIDS_STREAM_BYTES);
 }
 
 /* The first of the plan that was noted, GRIDS_NOTES: none. */
@@ -135,6 +135,14 @@ static tssa_status *take_note(struct grids_stream *stream, grids_read_fn read, s
     return NULL;
 }
 
+static tssa_status *error_of(struct grids_stream *stream, size_t note)
+{
+    if (note == GRIDS_NOTES)
+        return NULL;
+    const char *name = grids_note_name(stream->stream.context, (uint32_t)note);
+    return ERROR(TSSA_RUNTIME, "node \"%s\", or one fused with it: an index is out of range", name);
+}
+
 tssa_status *grids_stream_failed(struct grids_stream *stream, grids_read_fn read)
 {
     size_t note;
@@ -142,8 +150,38 @@ tssa_status *grids_stream_failed(struct grids_stream *stream, grids_read_fn read
         return NULL;
     stream->launched = false;
     TRY(take_note(stream, read, &note));
-    if (note == GRIDS_NOTES)
-        return NULL;
-    const char *name = grids_note_name(stream->stream.context, (uint32_t)note);
-    return ERROR(TSSA_RUNTIME, "node \"%s\", or one fused with it: an index is out of range", name);
+    return error_of(stream, note);
+}
+
+/* What was noted before them comes along. */
+static tssa_status *copy_counts(struct grids_stream *stream, int64_t *counts, size_t size)
+{
+    struct device_stream *base = &stream->stream;
+    const bool launched = stream->launched;
+    const size_t from = launched ? 0 : GRIDS_NOTES;
+    const struct device_place place = {stream->notes, from};
+    unsigned char memory[GRIDS_STREAM_BYTES];
+    stream->launched = false; /* the device need not read the notes once more */
+    tssa_status *status =
+        base->context->device->copy(base, DEVICE_COPY_OUT, (struct device_place){memory, from},
+                                    place, GRIDS_NOTES + size - from);
+    if (status) {
+        stream->launched = launched;
+        return status;
+    }
+    memcpy(counts, memory + GRIDS_NOTES, size);
+    const size_t note = launched ? find_note(memory) : GRIDS_NOTES;
+    if (note != GRIDS_NOTES)
+        TRY(clear_notes(stream));
+    return error_of(stream, note);
+}
+
+tssa_status *grids_read_counts(struct device_stream *stream, int64_t *counts, size_t n)
+{
+    struct grids_stream *own = (struct grids_stream *)stream;
+    if (!own->seen)
+        return copy_counts(own, counts, n * sizeof *counts);
+    TRY(stream->context->device->stream_wait(stream));
+    memcpy(counts, own->seen + GRIDS_NOTES, n * sizeof *counts);
+    return NULL;
 }

@@ -48,12 +48,16 @@ void grids_close(struct device_context *context);
 /* What streams of such a device begin with. */
 struct grids_stream {
     struct device_stream stream;
-    void *notes;         /* GRIDS_NOTES bytes of the device's memory: what was found wrong */
+    /* GRIDS_NOTES bytes of the device's memory: what was found wrong; behind them GRIDS_COUNTS
+     * numbers: how many elements were found, for which the host waits. */
+    void *notes;
     unsigned char *seen; /* the same, of memory that the host sees as well; NULL: it is read */
-    bool launched;       /* a kernel that checks, since they were read */
+    bool launched;       /* a kernel that checks, since notes were read */
 };
 
 #define GRIDS_NOTES 1024
+#define GRIDS_COUNTS 128
+#define GRIDS_STREAM_BYTES (GRIDS_NOTES + GRIDS_COUNTS * sizeof(int64_t))
 
 /* When the device's own is open, unless its notes are the host's, too; and before it is closed. */
 tssa_status *grids_stream_open(struct grids_stream *stream);
@@ -61,6 +65,13 @@ void grids_stream_close(struct grids_stream *stream);
 /* Reads `size` bytes, which are there when it returns. */
 typedef tssa_status *(*grids_read_fn)(struct device_stream *stream, struct device_place from,
                                       void *to, size_t size);
+/* Where kernels put such numbers, int64, which none reads: it may be the host's memory. */
+static inline struct device_place grids_counts(const struct device_stream *stream)
+{
+    return (struct device_place){((const struct grids_stream *)stream)->notes, GRIDS_NOTES};
+}
+/* Waits for the first n of them, and tells errors as the next one. */
+tssa_status *grids_read_counts(struct device_stream *stream, int64_t *counts, size_t n);
 /* Behind what the device reads for others, and in its stream_wait, when all that was asked of the
  * stream is done: whether the kernels have found an error. */
 tssa_status *grids_stream_failed(struct grids_stream *stream, grids_read_fn read);

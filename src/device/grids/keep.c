@@ -2,19 +2,25 @@
 #include "device/grids/keep.h"
 
 #include "device/device.h"
+#include "device/grids/grids.h"
 #include "device/grids/operands.h"
 #include "device/grids/programs.h"
 #include "device/grids/texts.h"
 
 #define CHUNK_EACH 8 /* elements of a thread, as the text has them */
 
+/* Of a list of no more the numbers are written before anybody knows how many there are, where they
+ * all have room: who waits for that need not wait for them. */
+#define MOST_EARLY 65536
+
 /* Where elements are that are kept, and how many. */
 struct kept {
     tssa_dtype word;
     int64_t bits, count; /* elements, which are zero where these bits are */
     struct device_place from;
-    struct buffer *counts; /* per chunk: those before it; behind the last one: all */
     int64_t chunks, found;
+    bool adds_up; /* there are so many chunks that the device does, before the host is told */
+    struct buffer *counts; /* per chunk: how many it has, or, added up, how many are before it */
 };
 
 static void kept_close(struct kept *kept)
@@ -22,39 +28,77 @@ static void kept_close(struct kept *kept)
     buffer_release(kept->counts);
 }
 
-/* Counts them, and waits for the sum. */
-static tssa_status *count_kept(struct kernel_args *args, struct kept *kept)
+static tssa_status *launch(struct kernel_args *args, const struct kept *kept, uint32_t function,
+                           const struct launch_param *params, uint32_t n)
 {
-    struct device_stream *stream = args->env->stream;
-    const int64_t chunk = (int64_t)grids_threads(stream->context) * CHUNK_EACH;
+    return grids_launch_text(args->env->stream, GRIDS_TEXT_KEEP, kept->word, function,
+                             function == 1 ? 1 : kept->chunks, params, n);
+}
+
+static tssa_status *make_counts(struct kernel_args *args, struct kept *kept)
+{
+    const int64_t chunk = (int64_t)grids_threads(args->env->stream->context) * CHUNK_EACH;
     kept->chunks = kept->count / chunk + (kept->count % chunk != 0);
-    TRY(kernel_scratch(args, (size_t)(kept->chunks + 1) * sizeof(int64_t), &kept->counts));
-    struct device_place counts = grids_buffer(kept->counts);
-    const struct launch_param count[] = {grids_memory(kept->from), grids_memory(counts),
-                                         grids_number(kept->count), grids_number(kept->bits),
-                                         grids_number(kept->chunks)},
-                              add[] = {grids_memory(counts), grids_number(kept->chunks)};
-    TRY(grids_launch_text(stream, GRIDS_TEXT_KEEP, kept->word, 0, kept->chunks, count,
-                          sizeof count / sizeof *count));
-    TRY(grids_launch_text(stream, GRIDS_TEXT_KEEP, kept->word, 1, 1, add,
-                          sizeof add / sizeof *add));
-    counts.offset += (size_t)kept->chunks * sizeof(int64_t);
-    return stream->context->device->read_scalar(stream, counts, TSSA_INT64, &kept->found);
+    kept->adds_up = kept->chunks > GRIDS_COUNTS;
+    return kernel_scratch(args, (size_t)(kept->chunks + 1) * sizeof(int64_t), &kept->counts);
+}
+
+/* Counts them. */
+static tssa_status *count_kept(struct kernel_args *args, const struct kept *kept)
+{
+    const struct launch_param counts = grids_memory(grids_buffer(kept->counts)),
+                              told = grids_memory(grids_counts(args->env->stream));
+    const struct launch_param count[] = {grids_memory(kept->from),
+                                         counts,
+                                         told,
+                                         grids_number(kept->count),
+                                         grids_number(kept->bits),
+                                         grids_number(kept->chunks),
+                                         grids_number(!kept->adds_up)},
+                              add[] = {counts, told, grids_number(kept->chunks)};
+    TRY(launch(args, kept, 0, count, sizeof count / sizeof *count));
+    return kept->adds_up ? launch(args, kept, 1, add, sizeof add / sizeof *add) : NULL;
+}
+
+/* Waits for how many there are. */
+static tssa_status *read_found(struct kernel_args *args, struct kept *kept)
+{
+    int64_t counts[GRIDS_COUNTS];
+    const size_t n = kept->adds_up ? 1 : (size_t)kept->chunks;
+    TRY(grids_read_counts(args->env->stream, counts, n));
+    kept->found = 0;
+    for (size_t i = 0; i < n; i++)
+        kept->found += counts[i];
+    return NULL;
 }
 
 /* Their coordinates, a row for each axis. */
 static tssa_status *number_kept(struct kernel_args *args, const struct kept *kept, int rank,
                                 const int64_t *dims, struct device_place to)
 {
-    struct launch_param params[8 + TSSA_MAX_RANK] = {
-        grids_memory(kept->from),  grids_memory(grids_buffer(kept->counts)),
-        grids_memory(to),          grids_number(kept->count),
-        grids_number(kept->bits),  grids_number(kept->chunks),
-        grids_number(kept->found), grids_number(rank)};
+    struct launch_param params[10 + TSSA_MAX_RANK] = {grids_memory(kept->from),
+                                                      grids_memory(grids_buffer(kept->counts)),
+                                                      grids_memory(grids_counts(args->env->stream)),
+                                                      grids_memory(to),
+                                                      grids_number(kept->count),
+                                                      grids_number(kept->bits),
+                                                      grids_number(kept->chunks),
+                                                      grids_number(kept->adds_up),
+                                                      grids_number(kept->found),
+                                                      grids_number(rank)};
     for (int i = 0; i < TSSA_MAX_RANK; i++)
-        params[8 + i] = grids_number(i < rank ? dims[i] : 1);
-    return grids_launch_text(args->env->stream, GRIDS_TEXT_KEEP, kept->word, 2, kept->chunks,
-                             params, sizeof params / sizeof *params);
+        params[10 + i] = grids_number(i < rank ? dims[i] : 1);
+    return launch(args, kept, 2, params, sizeof params / sizeof *params);
+}
+
+/* The numbers of all in a list, into memory that has room for as many as there are elements. */
+static tssa_status *number_early(struct kernel_args *args, struct kept *kept,
+                                 struct device_place to)
+{
+    if (kept->chunks > 1)
+        TRY(count_kept(args, kept));
+    TRY(number_kept(args, kept, 1, &kept->count, to));
+    return read_found(args, kept);
 }
 
 /* ---- NonZero --------------------------------------------------------------------------------- */
@@ -67,12 +111,29 @@ static tssa_status *prepare_non_zero(const struct ir_op *op, const struct kernel
                            grids_word(ir_operand(op, 0)->type->dtype));
 }
 
+static tssa_status *find_early(struct kernel_args *args, struct kept *kept)
+{
+    struct tensor *y;
+    TRY(kernel_output(args, 0, TSSA_INT64, 2, (const int64_t[]){1, kept->count}, &y));
+    if (!y)
+        return NULL;
+    TRY(number_early(args, kept, grids_place(y)));
+    y->dims[1] = kept->found;
+    return NULL;
+}
+
 static tssa_status *find_non_zero(struct kernel_args *args, const struct tensor *x,
                                   struct kept *kept)
 {
     struct tensor *y;
     if (kept->count)
+        TRY(make_counts(args, kept));
+    if (x->rank == 1 && kept->count > 0 && kept->count <= MOST_EARLY)
+        return find_early(args, kept);
+    if (kept->count) {
         TRY(count_kept(args, kept));
+        TRY(read_found(args, kept));
+    }
     TRY(kernel_output(args, 0, TSSA_INT64, 2, (const int64_t[]){x->rank, kept->found}, &y));
     if (!y || tensor_count(y) == 0)
         return NULL;
@@ -172,16 +233,33 @@ static tssa_status *move_rows(struct kernel_args *args, struct rows *rows, const
                               const struct tensor *y)
 {
     const int64_t count = (int64_t)tensor_count(y);
-    TRY(kernel_scratch(args, (size_t)kept->found * sizeof(int64_t), &rows->numbers));
-    const struct device_place numbers = grids_buffer(rows->numbers);
-    TRY(number_kept(args, kept, 1, &kept->count, numbers));
     TRY(grids_operand(args, 0, &rows->buffers[0], &rows->from));
-    const struct launch_param params[] = {grids_memory(rows->from),     grids_memory(numbers),
-                                          grids_memory(grids_place(y)), grids_number(count),
-                                          grids_number(kept->found),    grids_number(rows->limit),
-                                          grids_number(rows->width)};
+    const struct launch_param params[] = {
+        grids_memory(rows->from),     grids_memory(grids_buffer(rows->numbers)),
+        grids_memory(grids_place(y)), grids_number(count),
+        grids_number(kept->found),    grids_number(rows->limit),
+        grids_number(rows->width)};
     return grids_launch_each(args->env->stream, GRIDS_TEXT_SPREAD, grids_word(y->dtype), 2, count,
                              params, sizeof params / sizeof *params);
+}
+
+/* Which rows they are, and how many. */
+static tssa_status *number_rows(struct kernel_args *args, struct rows *rows, struct kept *kept)
+{
+    const bool early = kept->count <= MOST_EARLY;
+    TRY(grids_operand(args, 1, &rows->buffers[1], &kept->from));
+    TRY(make_counts(args, kept));
+    if (!early) {
+        TRY(count_kept(args, kept));
+        TRY(read_found(args, kept));
+    }
+    const size_t room = (size_t)(early ? kept->count : kept->found);
+    if (room == 0)
+        return NULL;
+    TRY(kernel_scratch(args, room * sizeof(int64_t), &rows->numbers));
+    const struct device_place numbers = grids_buffer(rows->numbers);
+    return early ? number_early(args, kept, numbers)
+                 : number_kept(args, kept, 1, &kept->count, numbers);
 }
 
 static tssa_status *keep_rows(struct kernel_args *args, struct rows *rows, struct kept *kept)
@@ -192,10 +270,8 @@ static tssa_status *keep_rows(struct kernel_args *args, struct rows *rows, struc
     kept->word = TSSA_UINT8;
     kept->bits = UINT8_MAX;
     kept->count = n < rows->limit ? n : rows->limit;
-    if (kept->count) {
-        TRY(grids_operand(args, 1, &rows->buffers[1], &kept->from));
-        TRY(count_kept(args, kept));
-    }
+    if (kept->count)
+        TRY(number_rows(args, rows, kept));
     rows->dims[rows->axis] = kept->found;
     TRY(kernel_output(args, 0, rows->x->dtype, rows->rank, rows->dims, &y));
     return !y || tensor_count(y) == 0 ? NULL : move_rows(args, rows, kept, y);

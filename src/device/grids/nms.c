@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "device/device.h"
+#include "device/grids/grids.h"
 #include "device/grids/operands.h"
 #include "device/grids/programs.h"
 #include "device/grids/texts.h"
@@ -35,8 +35,8 @@ struct job {
     int64_t all, classes, n, limit; /* batches * classes, boxes, kept of a class at most */
     float overlap, score;
     bool all_scores; /* no threshold */
-    struct device_place boxes, scores, kept;
-    struct buffer *buffers[2], *order, *counts, *rows;
+    struct device_place boxes, scores, kept, counts;
+    struct buffer *buffers[2], *order, *sums, *rows;
 };
 
 static tssa_status *unlike(uint32_t index, const struct tensor *tensor, const char *wanted)
@@ -113,7 +113,7 @@ static tssa_status *choose_boxes(struct kernel_args *args, const struct job *job
     const struct launch_param params[] = {grids_memory(job->boxes),
                                           grids_memory(grids_buffer(job->order)),
                                           grids_memory(job->kept),
-                                          grids_memory(grids_buffer(job->counts)),
+                                          grids_memory(job->counts),
                                           grids_number(job->all),
                                           grids_number(job->classes),
                                           grids_number(job->n),
@@ -123,25 +123,22 @@ static tssa_status *choose_boxes(struct kernel_args *args, const struct job *job
     return launch(args, 1, job->all, params, sizeof params / sizeof *params);
 }
 
-/* How many are kept before each class, and, behind the last one, in all, for which it waits. */
-static tssa_status *add_up(struct kernel_args *args, const struct job *job, int64_t *total)
+/* How many are kept before each class, and, behind the last one, in all. */
+static tssa_status *add_up(struct kernel_args *args, const struct job *job)
 {
-    struct device_stream *stream = args->env->stream;
-    struct device_place counts = grids_buffer(job->counts);
-    const struct launch_param params[] = {grids_memory(counts), grids_number(job->all)};
-    if (job->all > 1)
-        TRY(grids_launch_text(stream, GRIDS_TEXT_KEEP, TSSA_UINT8, 1, 1, params,
-                              sizeof params / sizeof *params));
-    counts.offset += (size_t)job->all * sizeof(int64_t);
-    return stream->context->device->read_scalar(stream, counts, TSSA_INT64, total);
+    const struct launch_param params[] = {grids_memory(job->counts),
+                                          grids_memory(grids_counts(args->env->stream)),
+                                          grids_number(job->all)};
+    return grids_launch_text(args->env->stream, GRIDS_TEXT_KEEP, TSSA_UINT8, 1, 1, params,
+                             sizeof params / sizeof *params);
 }
 
 static tssa_status *join_rows(struct kernel_args *args, const struct job *job,
                               const struct tensor *y)
 {
-    const struct launch_param params[] = {
-        grids_memory(job->kept), grids_memory(grids_buffer(job->counts)),
-        grids_memory(grids_place(y)), grids_number(job->all), grids_number(job->limit)};
+    const struct launch_param params[] = {grids_memory(job->kept), grids_memory(job->counts),
+                                          grids_memory(grids_place(y)), grids_number(job->all),
+                                          grids_number(job->limit)};
     return grids_launch_each(args->env->stream, GRIDS_TEXT_NMS, TSSA_FLOAT, 2,
                              job->all * job->limit * 3, params, sizeof params / sizeof *params);
 }
@@ -156,16 +153,18 @@ static tssa_status *make_buffers(struct kernel_args *args, struct job *job)
         !size_mul((size_t)order, 3 * sizeof(int64_t), &bytes))
         return ERROR(TSSA_LIMIT, "too many boxes and classes");
     TRY(kernel_scratch(args, (size_t)order * sizeof(int64_t), &job->order));
-    TRY(kernel_scratch(args, ((size_t)job->all + 1) * sizeof(int64_t), &job->counts));
     TRY(grids_operand(args, BOXES, &job->buffers[BOXES], &job->boxes));
     return grids_operand(args, SCORES, &job->buffers[SCORES], &job->scores);
 }
 
+/* Waits for how many boxes are kept. */
 static tssa_status *choose(struct kernel_args *args, const struct job *job, int64_t *total)
 {
     TRY(rank_scores(args, job));
     TRY(choose_boxes(args, job));
-    return add_up(args, job, total);
+    if (job->all > 1)
+        TRY(add_up(args, job));
+    return grids_read_counts(args->env->stream, total, 1);
 }
 
 /* The rows are where they belong, in a result that has room for more. */
@@ -177,6 +176,7 @@ static tssa_status *suppress_one(struct kernel_args *args, struct job *job)
     if (!y)
         return NULL;
     job->kept = grids_place(y);
+    job->counts = grids_counts(args->env->stream);
     TRY(choose(args, job, &total));
     y->dims[0] = total;
     return NULL;
@@ -188,7 +188,9 @@ static tssa_status *suppress_all(struct kernel_args *args, struct job *job)
     int64_t total;
     struct tensor *y;
     TRY(kernel_scratch(args, rows * 3 * sizeof(int64_t), &job->rows));
+    TRY(kernel_scratch(args, ((size_t)job->all + 1) * sizeof(int64_t), &job->sums));
     job->kept = grids_buffer(job->rows);
+    job->counts = grids_buffer(job->sums);
     TRY(choose(args, job, &total));
     TRY(kernel_output(args, 0, TSSA_INT64, 2, (const int64_t[]){total, 3}, &y));
     return y && total ? join_rows(args, job, y) : NULL;
@@ -209,7 +211,7 @@ static tssa_status *run(struct kernel_args *args)
     TRY(read_sizes(args, &job));
     TRY(read_limits(args, &job));
     tssa_status *status = suppress(args, &job);
-    buffer_release(job.counts);
+    buffer_release(job.sums);
     buffer_release(job.rows);
     buffer_release(job.order);
     for (int i = 0; i <= SCORES; i++)
