@@ -65,12 +65,12 @@ KERNEL_OF_TWO k0(GIVEN(OPERAND, a), GIVEN(OPERAND, b), GIVEN(OPERAND, c), GIVEN(
         MEET; /* the tile before is stored */
         for (int r = 0; r < ROWS_EACH; r++)
             sums_of[r * THREADS + OWN] = sums[r];
-        for (int left = groups, half; left > 1; left = half) {
-            half = (left + 1) / 2;
+        for (int left = groups, others; left > 1; left = others) {
+            others = (left + 1) / 2;
             MEET;
-            if (group + half < left)
+            if (group + others < left)
                 for (int r = 0; r < ROWS_EACH; r++)
-                    sums_of[r * THREADS + OWN] += sums_of[r * THREADS + OWN + half * next];
+                    sums_of[r * THREADS + OWN] += sums_of[r * THREADS + OWN + others * next];
         }
         for (int r = 0; r < ROWS_EACH; r++)
             if (stores && row + r < m)
