@@ -276,10 +276,20 @@ bool recorded_replayed(const struct run *run)
     return run->recorded && run->recorded->replayed;
 }
 
+/* What the run would have told, so that the layout is not taken for too large. */
+static void tell_symbols(struct run *run)
+{
+    const struct plan *plan = run->plan;
+    memcpy(run->symbols, run->recorded->symbols, plan->n_symbols * sizeof *run->symbols);
+    for (uint32_t i = plan->n_input_symbols; i < plan->n_symbols; i++)
+        if (run->slab.most[i] < run->symbols[i])
+            run->slab.most[i] = run->symbols[i];
+}
+
 static tssa_status *replay(struct run *run)
 {
-    struct recorded *recorded = run->recorded;
-    memcpy(run->symbols, recorded->symbols, run->plan->n_symbols * sizeof *run->symbols);
+    const struct recorded *recorded = run->recorded;
+    tell_symbols(run);
     TRY(copy_inputs(run));
     TRY(executor_check_stop(run));
     return device_of(run)->replay(run->streams[SPACE_DEVICE], recorded->recording);
