@@ -33,6 +33,7 @@ SCALAR_FN int wins(T a, int64_t a_number, T b, int64_t b_number, int64_t largest
 KERNEL k0(GIVEN(OPERAND, x), GIVEN(OPERAND, x_numbers), GIVEN(RESULT, y), GIVEN(RESULT, y_numbers),
           int64_t n, int64_t has_numbers, int64_t wants_numbers, int64_t largest)
 {
+    AFTER_OTHERS;
     SHARED(T, values[THREADS]);
     SHARED(int64_t, numbers[THREADS]);
     if (THREAD < n) {

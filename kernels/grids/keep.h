@@ -45,6 +45,7 @@ PART add_up(SHARED_PLACE(int64_t) sums, int64_t own)
 KERNEL k0(GIVEN(OPERAND, x), GIVEN(RESULT, counts), GIVEN(RESULT, told), int64_t count,
           int64_t bits, int64_t chunks, int64_t tells)
 {
+    AFTER_OTHERS;
     SHARED(int64_t, sums[THREADS]);
     for (int64_t chunk = BLOCK; chunk < chunks; chunk += BLOCKS) {
         const int64_t at = chunk * (int64_t)sizeof(int64_t);
@@ -59,6 +60,7 @@ KERNEL k0(GIVEN(OPERAND, x), GIVEN(RESULT, counts), GIVEN(RESULT, told), int64_t
 /* One block; behind the last chunk is how many there are in all, which the host is told. */
 KERNEL k1(GIVEN(RESULT, counts), GIVEN(RESULT, told), int64_t chunks)
 {
+    AFTER_OTHERS;
     SHARED(int64_t, sums[THREADS]);
     int64_t before = 0;
     for (int64_t first = 0; first <= chunks; first += THREADS) {
@@ -90,6 +92,7 @@ KERNEL k2(GIVEN(OPERAND, x), GIVEN(OPERAND, counts), GIVEN(RESULT, told), GIVEN(
           int64_t count, int64_t bits, int64_t chunks, int64_t are_before, int64_t found,
           int64_t rank, AXES(d))
 {
+    AFTER_OTHERS;
     SHARED(int64_t, sums[THREADS]);
     const int64_t dims[RANK] = {OF_AXES(d)};
     for (int64_t chunk = BLOCK; chunk < chunks; chunk += BLOCKS) {

@@ -74,6 +74,7 @@ SCALAR_FN uint32_t key_of(T score, int64_t all_scores, T threshold)
 KERNEL k0(GIVEN(OPERAND, scores), GIVEN(RESULT, order), int64_t classes, int64_t n,
           int64_t all_scores, int64_t threshold)
 {
+    AFTER_OTHERS;
     SHARED(uint32_t, keys[THREADS]);
     const int64_t groups = n / THREADS + 1;
     for (int64_t job = BLOCK; job < classes * groups; job += BLOCKS) {
@@ -122,6 +123,7 @@ SCALAR_FN void write_row(RESULT_IN_PLACE rows, int64_t row, int64_t batch, int64
 KERNEL k1(GIVEN(OPERAND, boxes), GIVEN(OPERAND, order), GIVEN(RESULT, kept), GIVEN(RESULT, counts),
           int64_t all, int64_t classes, int64_t n, int64_t limit, int64_t center, int64_t threshold)
 {
+    AFTER_OTHERS;
     SHARED(struct box, tile[THREADS]);
     SHARED(int, is_left[THREADS]);
     for (int64_t c = BLOCK; c < all; c += BLOCKS) {
@@ -170,6 +172,7 @@ KERNEL k1(GIVEN(OPERAND, boxes), GIVEN(OPERAND, order), GIVEN(RESULT, kept), GIV
 KERNEL k2(GIVEN(OPERAND, kept), GIVEN(OPERAND, counts), GIVEN(RESULT, y), int64_t all,
           int64_t limit)
 {
+    AFTER_OTHERS;
     for (int64_t i = THREAD; i < all * limit * 3; i += ALL_THREADS) {
         const int64_t c = i / 3 / limit, place = i / 3 % limit,
                       row = LOAD(int64_t, PLACE_OF(counts), AT(c)) + place;

@@ -28,6 +28,7 @@ KERNEL k0(GIVEN(OPERAND, a), GIVEN(OPERAND, b), GIVEN(OPERAND, c), GIVEN(RESULT,
           int64_t c_row, int64_t c_column, int64_t with_c, int64_t alpha, int64_t beta,
           int64_t down, int64_t across)
 {
+    AFTER_OTHERS;
     SHARED(T, of_a[DEPTH * (ROWS + 1)]);
     SHARED(T, of_b[DEPTH * (COLUMNS + 1)]);
     for (int64_t tile = BLOCK; tile < batch * down * across; tile += BLOCKS) {

@@ -19,6 +19,7 @@ KERNEL_OF_TWO k0(GIVEN(OPERAND, a), GIVEN(OPERAND, b), GIVEN(OPERAND, c), GIVEN(
                  int64_t y_column, int64_t c_row, int64_t c_column, int64_t with_c, int64_t alpha,
                  int64_t beta, int64_t down, int64_t across, int64_t shift, int64_t terms_first)
 {
+    AFTER_OTHERS;
     SHARED(T, sums_of[ROWS_EACH * THREADS]);
     const int columns = 1 << (int)shift, groups = THREADS >> (int)shift;
     const int own = terms_first ? OWN * columns / THREADS : OWN & (columns - 1),

@@ -22,6 +22,7 @@ SCALAR_FN int64_t find(OPERAND_IN_PLACE indices, int64_t i, int64_t wide, int64_
 KERNEL k0(GIVEN(OPERAND, indices), GIVEN(RESULT, places), GIVEN(RESULT, note), int64_t count,
           int64_t depth, int64_t wide, AXES(d), AXES(s))
 {
+    AFTER_OTHERS;
     const int64_t dims[RANK] = {OF_AXES(d)}, steps[RANK] = {OF_AXES(s)};
     for (int64_t i = THREAD; i < count; i += ALL_THREADS) {
         int64_t place = 0;
@@ -38,6 +39,7 @@ KERNEL k0(GIVEN(OPERAND, indices), GIVEN(RESULT, places), GIVEN(RESULT, note), i
 KERNEL k1(GIVEN(OPERAND, indices), GIVEN(RESULT, places), GIVEN(RESULT, note), int64_t count,
           int64_t axis, int64_t limit, int64_t wide, AXES(d), AXES(s))
 {
+    AFTER_OTHERS;
     const int64_t dims[RANK] = {OF_AXES(d)}, steps[RANK] = {OF_AXES(s)};
     for (int64_t i = THREAD; i < count; i += ALL_THREADS) {
         const int64_t index = find(PLACE_OF(indices), i, wide, limit, PLACE_OF(note));
@@ -54,6 +56,7 @@ KERNEL k1(GIVEN(OPERAND, indices), GIVEN(RESULT, places), GIVEN(RESULT, note), i
  * other: -1. */
 KERNEL k2(GIVEN(OPERAND, places), GIVEN(RESULT, last), int64_t count, int64_t along, int64_t inner)
 {
+    AFTER_OTHERS;
     for (int64_t i = THREAD; i < count; i += ALL_THREADS) {
         int64_t place = LOAD(int64_t, PLACE_OF(places), AT(i));
         const int64_t later = along - 1 - i / inner % along;
@@ -67,6 +70,7 @@ KERNEL k2(GIVEN(OPERAND, places), GIVEN(RESULT, last), int64_t count, int64_t al
 KERNEL k3(GIVEN(OPERAND, updates), GIVEN(OPERAND, last), GIVEN(RESULT, y), int64_t count,
           int64_t width)
 {
+    AFTER_OTHERS;
     for (int64_t i = THREAD; i < count; i += ALL_THREADS) {
         const int64_t place = LOAD(int64_t, PLACE_OF(last), AT(i / width));
         if (place >= 0)

@@ -4,6 +4,7 @@
 /* y = bits, everywhere. */
 KERNEL k0(GIVEN(RESULT, y), int64_t count, int64_t bits)
 {
+    AFTER_OTHERS;
     for (int64_t i = THREAD; i < count; i += ALL_THREADS)
         STORE(T, PLACE_OF(y), i * (int64_t)sizeof(T), (T)bits);
 }
@@ -11,6 +12,7 @@ KERNEL k0(GIVEN(RESULT, y), int64_t count, int64_t bits)
 /* y[...] = x[...], from whose elements each axis of y goes so many steps. */
 KERNEL k1(GIVEN(OPERAND, x), GIVEN(RESULT, y), int64_t count, AXES(d), AXES(s))
 {
+    AFTER_OTHERS;
     const int64_t dims[RANK] = {OF_AXES(d)}, steps[RANK] = {OF_AXES(s)};
     for (int64_t i = THREAD; i < count; i += ALL_THREADS) {
         int64_t from = 0, left = i;
@@ -28,6 +30,7 @@ KERNEL k1(GIVEN(OPERAND, x), GIVEN(RESULT, y), int64_t count, AXES(d), AXES(s))
 KERNEL k2(GIVEN(OPERAND, x), GIVEN(OPERAND, numbers), GIVEN(RESULT, y), int64_t count, int64_t rows,
           int64_t limit, int64_t width)
 {
+    AFTER_OTHERS;
     for (int64_t i = THREAD; i < count; i += ALL_THREADS) {
         const int64_t row = i / width % rows, a = i / width / rows,
                       number = LOAD(int64_t, PLACE_OF(numbers), row * (int64_t)sizeof(int64_t));

@@ -27,6 +27,7 @@ KERNEL k0(GIVEN(OPERAND, x), GIVEN(RESULT, values), GIVEN(RESULT, indices), int6
           int64_t n, int64_t inner, int64_t k, int64_t largest, int64_t with_values,
           int64_t with_indices)
 {
+    AFTER_OTHERS;
     SHARED(uint64_t, keys[THREADS]);
     const int64_t groups = (n + THREADS - 1) / THREADS, step = inner * (int64_t)sizeof(T);
     for (int64_t job = BLOCK; job < lines * groups; job += BLOCKS) {

@@ -49,6 +49,17 @@ SAME_VALUE(offsetof(OURS, conditional.bodies),
            offsetof(CUgraphNodeParams, conditional.phGraph_out));
 SAME_VALUE(offsetof(OURS, conditional.context), offsetof(CUgraphNodeParams, conditional.ctx));
 
+SAME_VALUE(CUDA_LAUNCH_PROGRAMMATIC, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+SAME_VALUE(sizeof(struct cuda_launch_attribute), sizeof(CUlaunchAttribute));
+SAME_VALUE(offsetof(struct cuda_launch_attribute, value),
+           offsetof(CUlaunchAttribute, value.programmaticStreamSerializationAllowed));
+SAME_VALUE(sizeof(struct cuda_launch), sizeof(CUlaunchConfig));
+SAME_VALUE(offsetof(struct cuda_launch, threads), offsetof(CUlaunchConfig, blockDimX));
+SAME_VALUE(offsetof(struct cuda_launch, shared), offsetof(CUlaunchConfig, sharedMemBytes));
+SAME_VALUE(offsetof(struct cuda_launch, stream), offsetof(CUlaunchConfig, hStream));
+SAME_VALUE(offsetof(struct cuda_launch, attributes), offsetof(CUlaunchConfig, attrs));
+SAME_VALUE(offsetof(struct cuda_launch, n_attributes), offsetof(CUlaunchConfig, numAttrs));
+
 /* ---- Functions: the same to the letter where no struct of ours is named ---------------------- */
 
 #define SAME_FUNCTION(name)                                                                        \

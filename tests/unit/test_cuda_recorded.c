@@ -29,6 +29,7 @@
 #include "runtime/executor.h"
 
 #define RUNS 8            /* a recording is made after three with the same sizes */
+#define LONG 50           /* more than three times what the slab's layout is compared after */
 #define LEAST_REPLAYED 20 /* of the committed models */
 
 /* ---- Models ---------------------------------------------------------------------------------- */
@@ -199,9 +200,24 @@ static void test_each_call_fails_once(void **state)
     assert_true(told > 0 && told < call);
 }
 
+/* What is recorded stays, however often memory is looked at again. */
+static void test_stays(void **state)
+{
+    static const char path[] = TSSA_SOURCE_DIR "/models/attention_nd_small/model.onnx";
+    struct model_run made = {0};
+    (void)state;
+    no_error(model_on_device_open(&made, path, 2, "cuda"));
+    for (int i = 0; i < LONG; i++) {
+        no_error(model_on_device_run(&made));
+        assert_true(i < RUNS || made.session->counts.replays == 1);
+    }
+    model_run_close(&made);
+    assert_int_equal(fake_cuda_alive(), 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shapes)},
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shapes), cmocka_unit_test(test_stays)},
                             fakes[] = {cmocka_unit_test(test_each_call_fails_once)};
     fake_cuda_use(true);
     int failed = test_card() ? 0 : cmocka_run_group_tests(fakes, NULL, NULL);

@@ -841,6 +841,22 @@ static void test_extreme(void **state)
 
 /* ---- CUDA C and OpenCL C --------------------------------------------------------------------- */
 
+static size_t count_of(const char *text, const char *part)
+{
+    size_t n = 0;
+    for (; (text = strstr(text, part)); text++)
+        n++;
+    return n;
+}
+
+/* A kernel that did not wait for others would read what they are about to write. */
+static void expect_waits(const char *text, enum grids_text id)
+{
+    const char *kernels = strstr(text, CLIKE_PRELUDE_END);
+    assert_non_null(kernels);
+    assert_int_equal(count_of(kernels, ")\n{\n    AFTER_OTHERS;\n"), grids_text_functions(id));
+}
+
 /* Architectures: the oldest one that NVRTC 13 knows, and a newer one. Skipped where there is none.
  */
 static void compile_as_cuda(enum grids_text id, tssa_dtype dtype, bool *is_there)
@@ -849,6 +865,7 @@ static void compile_as_cuda(enum grids_text id, tssa_dtype dtype, bool *is_there
     struct text text;
     text_init(&text, &allocator_default);
     assert_true(grids_print_text(CLIKE_CUDA, 8, id, dtype, &text));
+    expect_waits(text_string(&text), id);
     for (size_t i = 0; i < 2 && *is_there; i++) {
         const struct nvrtc_source source = {.text = text_string(&text),
                                             .name = "text",

@@ -83,10 +83,20 @@ SCALAR_FN double f64_fma(double a, double b, double c)
     for (int64_t r = (int64_t)blockIdx.x * blockDim.y + threadIdx.y; r < (rows);                   \
          r += (int64_t)gridDim.x * blockDim.y)
 
+/* A kernel begins while the one before it in its stream ends, where the card can do that (see
+ * launcher.c), and reads and writes nothing before this. The next one may begin then. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define AFTER_OTHERS                                                                               \
+    asm volatile("griddepcontrol.wait;" ::: "memory");                                             \
+    asm volatile("griddepcontrol.launch_dependents;")
+#else
+#define AFTER_OTHERS
+#endif
+
 /* What a launch is given: memory, and where in it the part's begins. */
 #define GIVEN(kind, name) kind name
 #define PLACE_OF(name) name
-#define BEGIN_LAUNCH
+#define BEGIN_LAUNCH AFTER_OTHERS;
 /* Parts of a launch: some of its blocks. */
 #define PART_PARAMS int64_t block, int64_t blocks
 #define PART static __device__ __forceinline__ void

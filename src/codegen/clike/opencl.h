@@ -76,6 +76,7 @@ SCALAR_FN double f64_fma(double a, double b, double c)
  * memory of the block's own. */
 #define GIVEN(kind, name) kind name, int64_t name##_at
 #define PLACE_OF(name) name + name##_at
+#define AFTER_OTHERS
 #define BEGIN_LAUNCH __local uint64_t memory_of_lanes[LANE_COUNT];
 
 /* Parts of a launch: some of its blocks. */

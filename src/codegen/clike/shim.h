@@ -50,6 +50,7 @@ static inline int shim_turn(int turn, int count)
 /* What a launch is given: memory, and where in it the part's begins. */
 #define GIVEN(kind, name) kind name
 #define PLACE_OF(name) name
+#define AFTER_OTHERS
 #define BEGIN_LAUNCH
 /* All threads are in all parts of a launch. */
 #define PART_PARAMS int64_t block, int64_t blocks

@@ -29,6 +29,7 @@ enum {
 
     CUDA_STREAM_NON_BLOCKING = 1,
     CUDA_EVENT_DISABLE_TIMING = 2,
+    CUDA_LAUNCH_PROGRAMMATIC = 6, /* CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION */
     CUDA_CAPTURE_RELAXED = 2,
     CUDA_CAPTURE_ACTIVE = 1,
     CUDA_DEPENDENCIES_SET = 1,
@@ -68,6 +69,20 @@ struct cuda_node_parameters {
     long long zero_too;
 };
 
+/* CUlaunchConfig, and its attributes. */
+struct cuda_launch_attribute {
+    unsigned id, padding;
+    int value; /* a union there */
+    int others[15];
+};
+
+struct cuda_launch {
+    unsigned blocks[3], threads[3], shared;
+    cuda_stream stream;
+    struct cuda_launch_attribute *attributes;
+    unsigned n_attributes;
+};
+
 /* Names as the library has them: headers rename cuMemAlloc to cuMemAlloc_v2, and so on. */
 #define CUDA_FUNCTIONS(X)                                                                          \
     X(cuda_result, cuInit, (unsigned flags))                                                       \
@@ -95,6 +110,8 @@ struct cuda_node_parameters {
     X(cuda_result, cuLaunchKernel,                                                                 \
       (cuda_function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned shared, \
        cuda_stream, void **parameters, void **extra))                                              \
+    X(cuda_result, cuLaunchKernelEx,                                                               \
+      (const struct cuda_launch *, cuda_function, void **parameters, void **extra))                \
     X(cuda_result, cuMemAlloc_v2, (cuda_address *, size_t))                                        \
     X(cuda_result, cuMemFree_v2, (cuda_address))                                                   \
     X(cuda_result, cuMemAllocHost_v2, (void **, size_t))                                           \

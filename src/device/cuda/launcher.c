@@ -75,6 +75,28 @@ static int64_t value_of(const struct launch_param *param)
     return (int64_t)((intptr_t)param->place.memory + (intptr_t)param->place.offset);
 }
 
+/*
+ * On a card that can do that, a kernel's blocks take their places while the one before still runs,
+ * and wait where their text says AFTER_OTHERS: what lies between two small kernels is most of what
+ * they take. Kernels of libraries, copies and fills are waited for as ever.
+ */
+static bool begins_early(const struct cuda_card *card)
+{
+    return card->architecture >= 90 && card->api.cuLaunchKernelEx;
+}
+
+static tssa_status *launch_early(const struct cuda_card *card, const struct launch *launch,
+                                 cuda_stream stream, void **params)
+{
+    struct cuda_launch_attribute early = {.id = CUDA_LAUNCH_PROGRAMMATIC, .value = 1};
+    const struct cuda_launch config = {.blocks = {launch->blocks, 1, 1},
+                                       .threads = {WARP, launch->height, 1},
+                                       .stream = stream,
+                                       .attributes = &early,
+                                       .n_attributes = 1};
+    return CUDA(&card->api, cuLaunchKernelEx, &config, launch->function, params, NULL);
+}
+
 static tssa_status *launch(struct device_stream *stream, const struct launch *launch)
 {
     const struct cuda_card *card;
@@ -89,6 +111,8 @@ static tssa_status *launch(struct device_stream *stream, const struct launch *la
         params[i] = &values[i];
     }
     TRY(cuda_enter_stream(stream, &card, &own));
+    if (begins_early(card))
+        return launch_early(card, launch, own, params);
     return CUDA(&card->api, cuLaunchKernel, launch->function, launch->blocks, 1, 1, WARP,
                 launch->height, 1, 0, own, params, NULL);
 }
