@@ -243,13 +243,14 @@ static bool tells_slice(const struct ir_op *op, const struct ir_value *value)
     return false;
 }
 
-/* Do the numbers of the operand tell how large the result is, or what of it is read? */
+/* Do the numbers of the operand tell how large the result is, what of it is read, or how often a
+ * loop runs? */
 static bool tells_size(const struct ir_op *op, uint32_t operand)
 {
     const struct ir_value *value = ir_operand(op, operand);
     if (value && ir_fuse_body(op))
         return tells_fused_size(ir_fuse_body(op), operand);
-    if (value && tells_slice(op, value))
+    if (value && (tells_slice(op, value) || (is_loop(op) && operand < 2)))
         return true;
     if (!value || op->info->max_operands == IR_VARIADIC || (op->info->flags & IR_SHAPE))
         return false;
@@ -278,10 +279,10 @@ static bool mark_values(struct finder *f, const struct ir_block *block)
             good = !tells_shapes(&op->results[i]) || mark(f, &op->results[i]);
         for (uint32_t i = 0; good && i < op->n_operands; i++)
             good = !tells_size(op, i) || mark(f, ir_operand(op, i));
-        const bool loop = is_loop(op);
-        if (loop || ir_op_is(op, IR_OP_If))
-            good = good && mark(f, ir_operand(op, 0)) && (!loop || mark(f, ir_operand(op, 1))) &&
-                   (!loop || mark(f, returned(op, 0, 0)));
+        if (is_loop(op))
+            good = good && mark(f, returned(op, 0, 0));
+        else if (ir_op_is(op, IR_OP_If))
+            good = good && mark(f, ir_operand(op, 0));
         for (uint32_t b = 0; good && b < blocks_of(f->plan, op); b++)
             good = mark_values(f, op->blocks[b]);
     }
