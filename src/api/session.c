@@ -376,8 +376,8 @@ static tssa_status *find_memory(const struct run *run, const tssa_value *value, 
         return NULL;
     if (value->device != run->plan->device->device)
         return ERROR(TSSA_INVALID_ARGUMENT,
-                     "a tensor lies in memory of %s, and the session is on %s",
-                     value->device->name, run->plan->device->device->name);
+                     "a tensor lies in memory of %s, and the session is on %s", value->device->name,
+                     run->plan->device->device->name);
     *there = value->value.tensor.data;
     return NULL;
 }

@@ -40,8 +40,9 @@ static bool run_allocate(struct run *run, const struct plan *plan, bool profile)
     run->outputs_there = array(a, plan->body->n_returns, sizeof *run->outputs_there);
     run->profile = profile ? array(a, plan->n_steps, sizeof *run->profile) : NULL;
     return run->argument_inputs && run->argument_outputs && run->argument_wanted && run->bound &&
-           run->given && run->inputs_there && run->outputs_there && run->slots && run->inputs && run->outputs && run->places && run->scratch &&
-           run->symbols && slab_init(run) && (!profile || run->profile);
+           run->given && run->inputs_there && run->outputs_there && run->slots && run->inputs &&
+           run->outputs && run->places && run->scratch && run->symbols && slab_init(run) &&
+           (!profile || run->profile);
 }
 
 tssa_status *run_create(const struct plan *plan, const tssa_allocator *allocator,

@@ -7,8 +7,8 @@
 
 #include "ir/fuse.h"
 #include "ir/memory.h"
-#include "runtime/control.h"
 #include "runtime/caller_device.h"
+#include "runtime/control.h"
 #include "runtime/crossing.h"
 #include "runtime/executor.h"
 #include "runtime/placement.h"
