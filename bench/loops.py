@@ -27,7 +27,6 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 

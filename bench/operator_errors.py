@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from operators import ints, regions
 
 import versus_ort as versus
+from operators import ints, regions
 from tssa_ctypes import Library
 
 IMAGE = (1, 8, 80, 80)

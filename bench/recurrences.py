@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import operators
-
-import versus_ort as versus
 from onnx import TensorProto, helper, numpy_helper, save
+
+import operators
+import versus_ort as versus
 
 
 def n(op: str, inputs: str, outputs: str, **attributes):

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
-
 import onnx
+import torch
+from onnx import numpy_helper
+
 from bench.peers.program import Value, Weights
 from models.lib.data import Data, load_data
-from onnx import numpy_helper
 
 
 @dataclass(frozen=True)
