@@ -22,6 +22,7 @@
 #include "common/model_on_device.h"
 #include "common/no_error.h"
 #include "common/same_value.h"
+#include "common/session_pair.h"
 #include "common/test_card.h"
 #include "common/test_device.h"
 #include "ir/infer.h"
@@ -215,9 +216,38 @@ static void test_stays(void **state)
     assert_int_equal(fake_cuda_alive(), 0);
 }
 
+/* Of which the host must know the number of iterations: a launch's, and rows of what it stacks. */
+static void test_trips_are_an_input(void **state)
+{
+    static const char text[] = SESSION_MODEL(
+        "%x: f32[T, N], %h: f32[N], %n: i64[]", "%last, %all",
+        "%last, %all = Loop(%n, _, %h) { body(%i: i64[], %go: bool[], %c: f32[N]) {\n"
+        "%r = Gather(%x, %i) %q = Add(%c, %r) %s = Relu(%q) return(%go, %s, %q) } }\n");
+    static const int64_t dims[] = {MOST_ROWS, WIDTH};
+    const tssa_session_options options = {.struct_size = sizeof options, .device = "cuda"};
+    struct session_pair p = {0};
+    tssa_value *inputs[3];
+    (void)state;
+    session_pair_load(&p, text, 1);
+    no_error(tssa_session_create(p.model, &options, &p.kernels));
+    inputs[0] = session_pair_floats(&p, 2, dims, false);
+    inputs[1] = session_pair_floats(&p, 1, dims + 1, false);
+    no_error(tssa_tensor_create(p.context, TSSA_INT64, 0, NULL, &inputs[2]));
+    for (int i = 0; i < 2 * RUNS; i++) {
+        *(int64_t *)tssa_tensor_data(inputs[2]) = i < RUNS ? 3 : MOST_ROWS;
+        session_pair_run(&p, 3, inputs, 2);
+    }
+    assert_int_equal(p.kernels->counts.replays, 0);
+    for (int i = 0; i < 3; i++)
+        tssa_value_free(inputs[i]);
+    session_pair_close(&p);
+    assert_int_equal(fake_cuda_alive(), 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shapes), cmocka_unit_test(test_stays)},
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shapes), cmocka_unit_test(test_stays),
+                                       cmocka_unit_test(test_trips_are_an_input)},
                             fakes[] = {cmocka_unit_test(test_each_call_fails_once)};
     fake_cuda_use(true);
     int failed = test_card() ? 0 : cmocka_run_group_tests(fakes, NULL, NULL);
