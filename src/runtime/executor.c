@@ -555,9 +555,9 @@ tssa_status *run_execute_some(struct run *run, const struct value *const *inputs
     status = crossing_wait(run, status);
     if (!status)
         status = take_outputs(run, outputs, wanted);
-    /* Mirrors have no last use of their own. */
+    /* Mirrors have no last use of their own; and nothing of a replay has one. */
     if (status || run->plan->n_spaces > 1)
-        release_slots(run, status ? 0 : run->plan->n_values);
+        release_slots(run, status || recorded_replayed(run) ? 0 : run->plan->n_values);
     arena_clear(&run->strings);
     run->memory.held = slab_size(&run->slab) + run->pool.peak_held + run->device_pool.peak_held;
     pool_trim(&run->pool);

@@ -155,9 +155,10 @@ static void set_mirrors(struct run *run)
 {
     for (uint32_t i = 0; i < run->plan->body->n_params; i++) {
         const struct recorded_input *input = &run->recorded->inputs[i];
-        struct value *mirror = &run->slots[run->plan->n_values + run->plan->body->params[i]];
+        const uint32_t slot = run->plan->body->params[i];
         if (input->tensor.data)
-            *mirror = (struct value){.kind = TSSA_KIND_TENSOR, .tensor = input->tensor};
+            run->slots[run->plan->n_values + slot] =
+                (struct value){.kind = TSSA_KIND_TENSOR, .tensor = input->tensor};
     }
 }
 
@@ -267,6 +268,9 @@ static tssa_status *try_to_record(struct run *run, const struct value *const *in
 static bool may_record(const struct run *run)
 {
     const struct recorded *recorded = run->recorded;
+    for (uint32_t i = 0; i < run->plan->body->n_params; i++)
+        if (input_of(run, i) && input_of(run, i)->kind != TSSA_KIND_TENSOR)
+            return false;
     return run->slab.thorough && !run->watched && !run->plan->poisoned &&
            (!recorded || (!recorded->refused && recorded->tries < TRIES));
 }
