@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The k first elements of each line, in order. An element's place is how many are before it, so
- * that a thread, which has one, compares it with all others; keys of these are in the block's
- * memory, as many as it has threads at a time. NaN counts as larger than everything, and of equal
- * elements the one with the lower number is first.
+ * The k first elements of each line, in order. NaN counts as larger than everything, and of equal
+ * elements the one with the lower number is first. An element's place is how many are before it.
+ * k0 compares all elements with each other for that: a thread, which has one, compares it with all
+ * others; keys of these are in the block's memory, as many as it has threads at a time. k1, of long
+ * lines of which few are wanted, goes through the line some times to find what divides these from
+ * the others, and sorts only these; a line is a block's.
  */
 #define OWN (WARP * LANE_COUNT + LANE)
 
 /* Smaller for what comes earlier. */
-SCALAR_FN uint64_t key_of(T x, int64_t largest)
+SCALAR_FN T_BITS key_of(T x, int64_t largest)
 {
+    const T_BITS sign = (T_BITS)((T_BITS)1 << (8 * sizeof(T) - 1));
 #ifdef T_IS_FLOAT
-    const T_BITS sign = (T_BITS)1 << (8 * sizeof(T) - 1), bits = BITS_OF(x);
-    uint64_t key = UINT64_MAX - 1;
+    const T_BITS bits = BITS_OF(x);
+    T_BITS key = (T_BITS)-1;
     if ((T_BITS)(bits << 1) == 0)
         key = sign; /* -0, too */
     else if (x == x)
         key = bits & sign ? (T_BITS)~bits : bits | sign;
 #else
-    const uint64_t key = (uint64_t)x ^ ((T)-1 < 0 ? (uint64_t)1 << 63 : 0);
+    const T_BITS key = (T_BITS)((T_BITS)x ^ ((T)-1 < 0 ? sign : 0));
 #endif
-    return largest ? ~key : key;
+    return (T_BITS)(largest ? ~key : key);
 }
 
 KERNEL k0(GIVEN(OPERAND, x), GIVEN(RESULT, values), GIVEN(RESULT, indices), int64_t lines,
@@ -28,13 +31,13 @@ KERNEL k0(GIVEN(OPERAND, x), GIVEN(RESULT, values), GIVEN(RESULT, indices), int6
           int64_t with_indices)
 {
     AFTER_OTHERS;
-    SHARED(uint64_t, keys[THREADS]);
+    SHARED(T_BITS, keys[THREADS]);
     const int64_t groups = (n + THREADS - 1) / THREADS, step = inner * (int64_t)sizeof(T);
     for (int64_t job = BLOCK; job < lines * groups; job += BLOCKS) {
         const int64_t line = job / groups, i = job % groups * THREADS + OWN,
                       from = (line / inner * n * inner + line % inner) * (int64_t)sizeof(T);
         const T own = i < n ? LOAD(T, PLACE_OF(x), from + i * step) : 0;
-        const uint64_t key = key_of(own, largest);
+        const T_BITS key = key_of(own, largest);
         int64_t before = 0;
         for (int64_t first = 0; first < n; first += THREADS) {
             const int there = n - first < THREADS ? (int)(n - first) : THREADS;
@@ -51,6 +54,216 @@ KERNEL k0(GIVEN(OPERAND, x), GIVEN(RESULT, values), GIVEN(RESULT, indices), int6
                 STORE(T, PLACE_OF(values), to * (int64_t)sizeof(T), own);
             if (with_indices)
                 STORE(int64_t, PLACE_OF(indices), to * (int64_t)sizeof(int64_t), i);
+        }
+    }
+}
+
+/* ---- k1 -------------------------------------------------------------------------------------- */
+
+#define MOST_CHOSEN 1024 /* as topk.c has it */
+/* Loads of a thread that are under way together. */
+#define EACH 8
+/* Counts of a step, in one number. */
+#define COUNTS 3
+#define COUNT_BITS 21
+
+struct line {
+    OPERAND_IN_PLACE first;
+    int64_t step, largest;
+    int n;
+};
+
+/* Chosen are keys less than this one, and of equal ones the elements with numbers less than this.
+ */
+struct limit {
+    T_BITS key;
+    int number;
+};
+
+SCALAR_FN T_BITS key_at(struct line line, int i)
+{
+    return key_of(LOAD(T, line.first, i * line.step), line.largest);
+}
+
+SCALAR_FN int is_chosen(T_BITS key, int i, struct limit limit)
+{
+    return key < limit.key || (key == limit.key && i < limit.number);
+}
+
+SCALAR_FN uint64_t join_counts(const int *counts)
+{
+    return (uint64_t)counts[0] | (uint64_t)counts[1] << COUNT_BITS |
+           (uint64_t)counts[2] << 2 * COUNT_BITS;
+}
+
+SCALAR_FN int count_of(uint64_t counts, int which)
+{
+    return (int)(counts >> which * COUNT_BITS & (((uint64_t)1 << COUNT_BITS) - 1));
+}
+
+/* How many of the thread's keys are before the second, third and fourth of the four parts that the
+ * keys from `low` on are in, as large as a bit. */
+SCALAR_FN uint64_t count_keys(struct line line, T_BITS low, int bit)
+{
+    const T_BITS second = (T_BITS)(low + ((T_BITS)1 << bit)),
+                 third = (T_BITS)(low + ((T_BITS)2 << bit)),
+                 fourth = (T_BITS)(low + ((T_BITS)3 << bit));
+    int counts[COUNTS] = {0, 0, 0};
+    for (int first = OWN; first < line.n; first += EACH * THREADS) {
+        T_BITS keys[EACH];
+        UNROLL for (int e = 0; e < EACH; e++)
+        {
+            const int i = first + e * THREADS;
+            keys[e] = i < line.n ? key_at(line, i) : (T_BITS)-1; /* the last one: not counted */
+        }
+        UNROLL for (int e = 0; e < EACH; e++)
+        {
+            counts[0] += keys[e] < second;
+            counts[1] += keys[e] < third;
+            counts[2] += keys[e] < fourth;
+        }
+    }
+    return join_counts(counts);
+}
+
+/* The same of elements, which have numbers, too, of which `low.number` is the first one. */
+SCALAR_FN uint64_t count_numbers(struct line line, struct limit low, int bit)
+{
+    struct limit second = low, third = low, fourth = low;
+    int counts[COUNTS] = {0, 0, 0};
+    second.number += 1 << bit;
+    third.number += 2 << bit;
+    fourth.number += 3 << bit;
+    for (int i = OWN; i < line.n; i += THREADS) {
+        const T_BITS key = key_at(line, i);
+        counts[0] += is_chosen(key, i, second);
+        counts[1] += is_chosen(key, i, third);
+        counts[2] += is_chosen(key, i, fourth);
+    }
+    return join_counts(counts);
+}
+
+/* What all threads have together; `sums` has room for a warp more. What is read last here is
+ * written only after the first meeting of the next sum. */
+SCALAR_FN uint64_t sum_of(SHARED_PLACE(uint64_t) sums, uint64_t own)
+{
+    uint64_t sum = 0;
+    sums[OWN] = own;
+    MEET;
+    if (WARP == 0) {
+        for (int warp = 1; warp < WARP_COUNT; warp++)
+            own += sums[warp * LANE_COUNT + LANE];
+        sums[THREADS + LANE] = own;
+    }
+    MEET;
+    for (int lane = 0; lane < LANE_COUNT; lane++)
+        sum += sums[THREADS + lane];
+    return sum;
+}
+
+/* The limit of k elements, of which there are more. Each step finds two bits more: in which of four
+ * parts the k-th one is, until a part ends with it. First those of its key; those of its number
+ * only if the next one has that key, too. */
+SCALAR_FN struct limit limit_of(struct line line, int k, SHARED_PLACE(uint64_t) sums)
+{
+    struct limit limit = {0, 0};
+    int number_bits = 2, is_found = 0;
+    while (1 << number_bits < line.n)
+        number_bits += 2;
+    for (int bit = number_bits + 8 * (int)sizeof(T) - 2; !is_found; bit -= 2) {
+        const int of_key = bit - number_bits;
+        const uint64_t counts = sum_of(sums, of_key >= 0 ? count_keys(line, limit.key, of_key)
+                                                         : count_numbers(line, limit, bit));
+        int part = 0;
+        for (int i = 0; i < COUNTS; i++) {
+            part += count_of(counts, i) < k;
+            is_found |= count_of(counts, i) == k;
+        }
+        if (of_key >= 0)
+            limit.key = (T_BITS)(limit.key + ((T_BITS)(part + is_found) << of_key));
+        else
+            limit.number += (part + is_found) << bit;
+    }
+    return limit;
+}
+
+/* Those that are chosen, a thread's after those of the threads before it, and, up to `room`, what
+ * comes after all. */
+PART gather(struct line line, struct limit limit, int k, int room, SHARED_PLACE(uint64_t) sums,
+            SHARED_PLACE(T_BITS) keys, SHARED_PLACE(int) numbers)
+{
+    int own = 0, at = 0;
+    for (int i = OWN; i < line.n; i += THREADS)
+        own += is_chosen(key_at(line, i), i, limit);
+    sums[OWN] = (uint64_t)own;
+    MEET;
+    for (int other = 0; other < OWN; other++)
+        at += (int)sums[other];
+    for (int i = OWN; i < line.n; i += THREADS) {
+        const T_BITS key = key_at(line, i);
+        if (is_chosen(key, i, limit)) {
+            keys[at] = key;
+            numbers[at] = i;
+            at++;
+        }
+    }
+    for (int i = k + OWN; i < room; i += THREADS) {
+        keys[i] = (T_BITS)-1;
+        numbers[i] = INT32_MAX;
+    }
+}
+
+/* Bitonic: of `room` elements, a power of 2. */
+PART sort(int room, SHARED_PLACE(T_BITS) keys, SHARED_PLACE(int) numbers)
+{
+    for (int size = 2; size <= room; size *= 2)
+        for (int apart = size / 2; apart > 0; apart /= 2) {
+            MEET;
+            for (int pair = OWN; pair < room / 2; pair += THREADS) {
+                const int a = pair / apart * 2 * apart + pair % apart, b = a + apart;
+                struct limit first, second;
+                first.key = keys[a];
+                first.number = numbers[a];
+                second.key = keys[b];
+                second.number = numbers[b];
+                if (is_chosen(second.key, second.number, first) == !(a & size)) {
+                    keys[a] = second.key;
+                    numbers[a] = second.number;
+                    keys[b] = first.key;
+                    numbers[b] = first.number;
+                }
+            }
+        }
+    MEET;
+}
+
+/* No more than MOST_CHOSEN, and not all, of a line, whose elements COUNT_BITS can count. */
+KERNEL k1(GIVEN(OPERAND, x), GIVEN(RESULT, values), GIVEN(RESULT, indices), int64_t lines,
+          int64_t n, int64_t inner, int64_t k, int64_t largest, int64_t with_values,
+          int64_t with_indices)
+{
+    AFTER_OTHERS;
+    SHARED(uint64_t, sums[THREADS + LANE_COUNT]);
+    SHARED(T_BITS, keys[MOST_CHOSEN]);
+    SHARED(int, numbers[MOST_CHOSEN]);
+    int room = 1;
+    while (room < k)
+        room *= 2;
+    for (int64_t job = BLOCK; job < lines; job += BLOCKS) {
+        struct line line;
+        line.first = PLACE_OF(x) + (job / inner * n * inner + job % inner) * (int64_t)sizeof(T);
+        line.step = inner * (int64_t)sizeof(T);
+        line.largest = largest;
+        line.n = (int)n;
+        gather(line, limit_of(line, (int)k, sums), (int)k, room, sums, keys, numbers);
+        sort(room, keys, numbers);
+        for (int i = OWN; i < k; i += THREADS) {
+            const int64_t to = (job / inner * k + i) * inner + job % inner;
+            if (with_values)
+                STORE(T, PLACE_OF(values), to * (int64_t)sizeof(T),
+                      LOAD(T, line.first, numbers[i] * line.step));
+            if (with_indices)
+                STORE(int64_t, PLACE_OF(indices), to * (int64_t)sizeof(int64_t), numbers[i]);
         }
     }
 }

@@ -527,8 +527,9 @@ static void test_compress(void **state)
 
 /* ---- TopK ------------------------------------------------------------------------------------ */
 
-static const tssa_dtype ranked_types[] = {TSSA_FLOAT, TSSA_DOUBLE, TSSA_INT8,  TSSA_INT32,
-                                          TSSA_INT64, TSSA_UINT16, TSSA_UINT64};
+static const tssa_dtype ranked_types[] = {TSSA_FLOAT,  TSSA_DOUBLE, TSSA_INT8,  TSSA_INT16,
+                                          TSSA_INT32,  TSSA_INT64,  TSSA_UINT8, TSSA_UINT16,
+                                          TSSA_UINT32, TSSA_UINT64};
 
 /* Few bytes, so that many are equal, or any bits: NaN and zeros of both signs among them. */
 static void add_ranked(struct operands *o, tssa_dtype dtype, const int64_t *dims)
@@ -540,10 +541,8 @@ static void add_ranked(struct operands *o, tssa_dtype dtype, const int64_t *dims
             dtype_store_double(dtype, (char *)x->data + i * size, i & 1 ? NAN : -NAN);
 }
 
-static void topk(const char *device, size_t t, int axis, int largest)
+static void open_topk(struct grids_run *run, const char *device, size_t t, int axis, int largest)
 {
-    struct grids_run run;
-    struct operands o;
     char program[400];
     snprintf(
         program, sizeof program,
@@ -553,7 +552,14 @@ static void topk(const char *device, size_t t, int axis, int largest)
         "  return(%%v, %%i)\n"
         "}\n",
         axis, largest);
-    open_text(&run, device, program, dtype_info(ranked_types[t])->ir_name);
+    open_text(run, device, program, dtype_info(ranked_types[t])->ir_name);
+}
+
+static void topk(const char *device, size_t t, int axis, int largest)
+{
+    struct grids_run run;
+    struct operands o;
+    open_topk(&run, device, t, axis, largest);
     operands_open(&o, 61 + t);
     for (int i = 0; i < ROUNDS / 6; i++) {
         int64_t dims[] = {random_int(&o.random, 1, 3), random_int(&o.random, 0, 4),
@@ -574,6 +580,61 @@ static void test_topk(void **state)
     for (size_t t = 0; t < sizeof ranked_types / sizeof *ranked_types; t++)
         for (int largest = 0; largest < 2; largest++)
             topk(*state, t, (int)(t % 3) - largest, largest);
+}
+
+/* What elements of long lines are. */
+enum { ANY_BITS, FEW_BYTES, ONE_VALUE, NEIGHBOURS, UNCOMMON, LINE_KINDS };
+
+/* Small numbers and zeros; of floats of both signs, infinities, and NaN. */
+static void add_uncommon(struct operands *o, tssa_dtype dtype, struct tensor *x)
+{
+    static const double values[] = {0.0, 1.0, 2.0, -0.0, 0x1p-149, -1.0, INFINITY, -INFINITY, NAN};
+    const int last = dtype_is_float(dtype) ? 8 : 2;
+    for (size_t i = 0; i < tensor_count(x); i++)
+        dtype_store_double(dtype, (char *)x->data + i * tssa_dtype_size(dtype),
+                           values[random_int(&o->random, 0, last)]);
+}
+
+static void add_long(struct operands *o, tssa_dtype dtype, const int64_t *dims, int kind)
+{
+    const size_t size = tssa_dtype_size(dtype);
+    struct tensor *x = add_bits(o, dtype, 3, dims, kind == ANY_BITS ? 100 : 3);
+    char *data = x->data;
+    if (kind == ONE_VALUE)
+        memset(data, 0x40, tensor_bytes(x));
+    /* Keys that differ by 1, in no order. */
+    for (size_t i = 0; i < tensor_count(x) && kind == NEIGHBOURS; i++) {
+        const int64_t number = (int64_t)(i * 1009 % tensor_count(x));
+        memset(data + i * size, 0x40, size);
+        memcpy(data + i * size, &number, size < 2 ? size : 2);
+    }
+    if (kind == UNCOMMON)
+        add_uncommon(o, dtype, x);
+}
+
+/* Of which the k first are chosen before they are sorted, and some of which k is too large for
+ * that. */
+static void test_topk_of_long_lines(void **state)
+{
+    static const int64_t sizes[] = {1025, 2048, 4097, 5000}, wanted[] = {1, 7, 200, 1024, 1025};
+    struct operands o;
+    operands_open(&o, 67);
+    for (size_t t = 0; t < sizeof ranked_types / sizeof *ranked_types; t++)
+        for (int largest = 0; largest < 2; largest++) {
+            struct grids_run run;
+            const int axis = (int)(t + (size_t)largest) % 2 + 1;
+            open_topk(&run, *state, t, axis, largest);
+            for (int kind = 0; kind < LINE_KINDS; kind++) {
+                int64_t dims[] = {2, 2, 1};
+                dims[axis] = sizes[random_int(&o.random, 0, 3)];
+                dims[3 - axis] = random_int(&o.random, 1, 3);
+                add_long(&o, ranked_types[t], dims, kind);
+                add_ints(&o, 1, &wanted[random_int(&o.random, 0, 4)]);
+                grids_run_same(&run, o.given);
+                operands_clear(&o);
+            }
+            grids_run_close(&run);
+        }
 }
 
 /* ---- Scatter --------------------------------------------------------------------------------- */
@@ -943,6 +1004,7 @@ static int run_on(const char *device)
                                        OF_DEVICE(test_many),
                                        OF_DEVICE(test_compress),
                                        OF_DEVICE(test_topk),
+                                       OF_DEVICE(test_topk_of_long_lines),
                                        OF_DEVICE(test_scatter),
                                        OF_DEVICE(test_scatter_of_unlike_shapes),
                                        OF_DEVICE(test_nms),

@@ -70,18 +70,19 @@ static void print_lines(const char *const *lines, struct text *text)
         text_puts(text, *lines);
 }
 
-/* What a text says of its type; of floats also what the prelude has for them, their bits, and how
- * sums are finished. */
+/* What a text says of its type, and of its bits; of floats also what the prelude has for them, and
+ * how sums are finished. */
 static void print_type(tssa_dtype dtype, struct text *text)
 {
     const char *ir = dtype_info(dtype)->ir_name;
-    text_printf(text, "#define T %s\n", clike_type_of(dtype));
+    text_printf(text, "#define T %s\n#define T_BITS uint%u_t\n", clike_type_of(dtype),
+                (unsigned)(8 * tssa_dtype_size(dtype)));
     if (!dtype_in(FLOATS, dtype))
         return;
     text_printf(text,
-                "#define T_IS_FLOAT\n#define T_BITS uint%u_t\n#define FMA %s_fma\n"
+                "#define T_IS_FLOAT\n#define FMA %s_fma\n"
                 "#define BITS_OF(x) %s_bits(x)\n#define OF_BITS(bits) %s_of((T_BITS)(bits))\n",
-                (unsigned)(8 * tssa_dtype_size(dtype)), ir, ir, ir);
+                ir, ir, ir);
     print_lines(lines_of_finish, text);
 }
 

@@ -8,8 +8,16 @@
 #include "device/grids/programs.h"
 #include "device/grids/texts.h"
 
-/* Each element of a line is compared with all others: of longer ones the host is sooner done. */
+/* Unless few are wanted, each element of a line is compared with all others: of longer ones the
+ * host is sooner done. */
 #define MOST_ELEMENTS 65536
+
+/* What k1 of the text has room for, and elements that it can count. */
+#define MOST_CHOSEN 1024
+#define MOST_COUNTED ((1 << 21) - 1)
+/* k1 goes through a line some 16 times, and meets in between: in no longer one than this, an
+ * element is compared with all others meanwhile. */
+#define SHORT_LINE 1024
 
 struct topk {
     int64_t axis;
@@ -32,12 +40,19 @@ struct lines_of {
     const struct tensor *values, *indices; /* NULL: not wanted */
 };
 
+/* A block for each line, which chooses k elements first, and sorts these? */
+static bool chooses_first(const struct lines_of *w)
+{
+    return w->n > SHORT_LINE && w->n <= MOST_COUNTED && w->k <= MOST_CHOSEN;
+}
+
 static tssa_status *launch(struct kernel_args *args, const struct lines_of *w,
                            struct buffer **buffer)
 {
     const struct topk *topk = args->state;
     const struct tensor *some = w->values ? w->values : w->indices, *x = &args->inputs[0]->tensor;
     const int64_t threads = grids_threads(args->env->stream->context);
+    const bool chooses = chooses_first(w);
     struct device_place from;
     TRY(grids_operand(args, 0, buffer, &from));
     const struct launch_param params[] = {grids_memory(from),
@@ -50,9 +65,9 @@ static tssa_status *launch(struct kernel_args *args, const struct lines_of *w,
                                           grids_number(topk->largest),
                                           grids_number(w->values != NULL),
                                           grids_number(w->indices != NULL)};
-    return grids_launch_text(args->env->stream, GRIDS_TEXT_TOPK, x->dtype, 0,
-                             w->lines * ((w->n + threads - 1) / threads), params,
-                             sizeof params / sizeof *params);
+    return grids_launch_text(args->env->stream, GRIDS_TEXT_TOPK, x->dtype, chooses,
+                             chooses ? w->lines : w->lines * ((w->n + threads - 1) / threads),
+                             params, sizeof params / sizeof *params);
 }
 
 /* The results, of operands that are checked. */
