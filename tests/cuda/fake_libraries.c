@@ -175,7 +175,7 @@ struct given {
 };
 
 /* All elements of a matrix; NULL: they are not all in memory of the card. */
-static char *matrix(int64_t address, const struct layout *layout)
+static void *matrix(int64_t address, const struct layout *layout)
 {
     const int64_t size = layout->type == CUBLASLT_64F ? 8 : 4,
                   last = (layout->batch - 1) * layout->batch_step +
@@ -183,7 +183,7 @@ static char *matrix(int64_t address, const struct layout *layout)
     return fake_bytes((cuda_address)address, (size_t)(last * size));
 }
 
-static double load(const char *from, const struct layout *layout, int64_t i, int64_t row,
+static double load(const void *from, const struct layout *layout, int64_t i, int64_t row,
                    int64_t column)
 {
     const int64_t at = i * layout->batch_step + column * layout->leading + row;
@@ -191,7 +191,7 @@ static double load(const char *from, const struct layout *layout, int64_t i, int
                                         : (double)((const float *)from)[at];
 }
 
-static void store(char *to, const struct layout *layout, int64_t i, int64_t row, int64_t column,
+static void store(void *to, const struct layout *layout, int64_t i, int64_t row, int64_t column,
                   double value)
 {
     const int64_t at = i * layout->batch_step + column * layout->leading + row;
@@ -206,8 +206,8 @@ static void run_product(const int64_t *arguments)
     struct given g;
     memcpy(&g, arguments, sizeof g);
     const struct layout *a = &g.layouts[0], *b = &g.layouts[1], *c = &g.layouts[2];
-    const char *of_a = matrix(g.a, a), *of_b = matrix(g.b, b);
-    char *of_c = matrix(g.c, c), *workspace = fake_bytes((cuda_address)g.workspace, FAKE_WORKSPACE);
+    const void *of_a = matrix(g.a, a), *of_b = matrix(g.b, b);
+    void *of_c = matrix(g.c, c), *workspace = fake_bytes((cuda_address)g.workspace, FAKE_WORKSPACE);
     const bool turn_a = g.description.transposed[0], turn_b = g.description.transposed[1];
     const int64_t terms = turn_a ? a->rows : a->columns;
     if (!of_a || !of_b || !of_c || !workspace) {
