@@ -11,6 +11,10 @@ if [ "${1:-}" = --check ]; then
     shift
 fi
 opt=${1:-build/release}/tssa-opt
+if [ ! -x "$opt" ]; then
+    echo "docs.sh: there is no $opt; make build makes it" >&2
+    exit 2
+fi
 
 # The comment after the licence line. The lines of the contract become a list.
 contract() {
