@@ -92,8 +92,11 @@ static void visit_loop(struct finder *f, const struct ir_op *op)
             varies(f, ir_operand(op, k + 2)) || varies(f, returned(body, k + 1)));
     visit_block(f, body);
     refuse(f, varies(f, returned(body, 0)), "an input decides when a Loop ends");
-    for (uint32_t i = 0; i < op->n_results; i++)
-        set(f, &op->results[i], varies(f, returned(body, i + 1)));
+    for (uint32_t i = 0; i < op->n_results; i++) {
+        /* of no iterations, what it is given */
+        const bool given = i < n_carried && varies(f, ir_operand(op, i + 2));
+        set(f, &op->results[i], given || varies(f, returned(body, i + 1)));
+    }
 }
 
 static void visit_op(struct finder *f, const struct ir_op *op)

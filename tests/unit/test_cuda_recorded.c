@@ -244,10 +244,51 @@ static void test_trips_are_an_input(void **state)
     assert_int_equal(fake_cuda_alive(), 0);
 }
 
+/* A Loop that never runs returns what it was given, and not what its body returns. */
+static void test_no_trips(void **state)
+{
+    static const char text[] =
+        "graph @g opset(\"\": 26) ir_version(13) (%x: f32[1, 4], %k: i64[1]) -> (%y) {\n"
+        "  %none = Constant() {value = i64[] 0}\n"
+        "  %two = Constant() {value = i64[1] [2]}\n"
+        "  %four = Constant() {value = i64[1] [4]}\n"
+        "  %n = Loop(%none, _, %k) { body(%i: i64[], %c: bool[], %v: i64[1]) { return(%c, %two) } "
+        "}\n"
+        "  %shape = Concat(%n, %four) {axis = 0}\n"
+        "  %y = Expand(%x, %shape)\n"
+        "  return(%y)\n"
+        "}\n";
+    float elements[WIDTH] = {1, 2, 3, 4};
+    int64_t rows;
+    const struct value x = {.kind = TSSA_KIND_TENSOR,
+                            .tensor = {.dtype = TSSA_FLOAT,
+                                       .rank = 2,
+                                       .dims = {1, WIDTH},
+                                       .data = elements}},
+                       k = {.kind = TSSA_KIND_TENSOR,
+                            .tensor = {.dtype = TSSA_INT64, .rank = 1, .dims = {1}, .data = &rows}};
+    const struct value *const inputs[] = {&x, &k};
+    struct program p;
+    (void)state;
+    program_open(&p, text);
+    for (int i = 0; i < 2 * RUNS; i++) {
+        struct value made = {.kind = TSSA_KIND_NONE}, wanted = {.kind = TSSA_KIND_NONE};
+        rows = i < RUNS ? 3 : MOST_ROWS;
+        no_error(run_execute(p.run, inputs, &made));
+        no_error(run_execute(p.wanted, inputs, &wanted));
+        assert_int_equal(wanted.tensor.dims[0], rows);
+        assert_true(same_value(&made, &wanted));
+        value_release(&made);
+        value_release(&wanted);
+    }
+    program_close(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_shapes), cmocka_unit_test(test_stays),
-                                       cmocka_unit_test(test_trips_are_an_input)},
+                                       cmocka_unit_test(test_trips_are_an_input),
+                                       cmocka_unit_test(test_no_trips)},
                             fakes[] = {cmocka_unit_test(test_each_call_fails_once)};
     fake_cuda_use(true);
     int failed = test_card() ? 0 : cmocka_run_group_tests(fakes, NULL, NULL);
