@@ -23,6 +23,7 @@ import numpy as np
 
 sys.path[0] = str(Path(__file__).resolve().parents[2])
 
+from bench.peers.errors import UsageError  # noqa: E402
 from bench.peers.run import prepare_environment  # noqa: E402
 
 BLOCKS, BLOCK_RUNS, BLOCK_SECONDS = 5, 400, 0.15
@@ -40,7 +41,7 @@ def parse() -> argparse.Namespace:
 
 
 def start(work: list[str]) -> list[tuple[str, object]]:
-    """The program's name and a worker, for each mode of each program."""
+    """The program's name and a worker, for each mode of each program. Raises UsageError."""
     from bench.peers import data
     from bench.peers.modes.base import Task
     from bench.peers.modes.table import modes_of
@@ -48,10 +49,19 @@ def start(work: list[str]) -> list[tuple[str, object]]:
     from bench.peers.programs.table import PROGRAMS
     from bench.peers.worker import Worker
 
-    started = []
+    started, chosen, known = [], [], {mode.name for mode in modes_of("cuda")}
     for item in work:
         name, _, names = item.partition(":")
-        (program,) = [p for p in PROGRAMS if p.name == name]
+        programs = [p for p in PROGRAMS if p.name == name]
+        if not programs:
+            raise UsageError(f"there is no program {name}")
+        if not (MODELS / programs[0].model / "model.onnx").exists():
+            raise UsageError(f"{MODELS} lacks {programs[0].model}; make models builds it")
+        unknown = set(names.split(",")) - known
+        if unknown:
+            raise UsageError(f"no mode {' '.join(sorted(unknown))}: {' '.join(sorted(known))}")
+        chosen.append((programs[0], names))
+    for program, names in chosen:
         task = Task(program, data.read_model(MODELS / program.model), "cuda", 1)
         for mode in modes_of("cuda"):
             if mode.name in names.split(","):
@@ -112,7 +122,12 @@ def main() -> int:
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "2")
     from bench.peers.machine import describe
 
-    ready, rows = make_ready(start(args.work), args.seconds)
+    try:
+        started = start(args.work)
+    except UsageError as error:
+        print(f"at_once.py: {error}", file=sys.stderr)
+        return 2
+    ready, rows = make_ready(started, args.seconds)
     for model in dict.fromkeys(model for model, _ in ready):
         workers = [worker for of, worker in ready if of == model]
         rows += time_model(model, workers)
