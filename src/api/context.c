@@ -93,7 +93,8 @@ void context_log(struct tssa_context *context, tssa_log_level level, const char 
     context->log(context->log_user, level, message);
 }
 
-void context_miss_plugin(struct tssa_context *context, const char *plugin, const char *effect)
+/* Warns that a plugin did not open, why, and what the effect is. */
+static void miss_plugin(struct tssa_context *context, const char *plugin, const char *effect)
 {
     char why[256];
     if (!context->log)
@@ -146,7 +147,7 @@ tssa_status *tssa_context_create(const tssa_context_options *given, tssa_context
     device_context_open(&context->device, device_find(NULL), &context->allocator, &context->team);
     context->device.cache = context->cache;
     if (context->team.threads > 1 && !context->team.parallel_for)
-        context_miss_plugin(context, TEAM_PLUGIN, "kernels run on one thread");
+        miss_plugin(context, TEAM_PLUGIN, "kernels run on one thread");
     *out = context;
     return NULL;
 }

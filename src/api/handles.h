@@ -28,8 +28,6 @@ struct tssa_context {
 /* One line to the caller's log; cut at 512 bytes. */
 void context_log(struct tssa_context *context, tssa_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Warns that a plugin did not open, why, and what the effect is. */
-void context_miss_plugin(struct tssa_context *context, const char *plugin, const char *effect);
 
 struct tssa_value {
     const tssa_allocator *allocator;
