@@ -5,7 +5,7 @@ DIR   ?= $(or $(REAL_MODELS),../shared/real-models)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build test models conformance test-real nightly bench gpu docs format lint clean setup setup-test setup-dev venv peers peers-test peers-venv
+.PHONY: help run build test models networks conformance test-real nightly bench gpu docs format lint clean setup setup-test setup-dev venv peers peers-test peers-venv
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
@@ -24,6 +24,9 @@ test: setup-test build models ## run every test
 
 models: setup-test venv ## write the workload models and their data to build/models
 	@build/venv/bin/python models/build.py --out build/models
+
+networks: peers-venv ## write whole networks with drawn weights to build/networks (5 GB; PyTorch's exporter)
+	@build/peers-venv/bin/python models/networks/build.py --out build/networks
 
 conformance: setup-test build venv ## run the official ONNX test cases
 	@scripts/conformance.sh $(BUILD)

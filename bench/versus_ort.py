@@ -244,17 +244,37 @@ def nbytes(value) -> int:
     return 0 if value is None else value.nbytes
 
 
-def measure(lib, folder: Path, threads: int, seconds: float, compile: bool) -> dict:
-    path, data = folder / "model.onnx", data_set_of(folder)
+def inputs_of(folder: Path) -> dict[str, np.ndarray]:
+    """The inputs of the folder's data set, by the names of the model's inputs."""
     import onnxruntime
 
+    path = folder / "model.onnx"
     probe = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     names = [i.name for i in probe.get_inputs()]
-    given = read_inputs(data)
+    given = read_inputs(data_set_of(folder))
     if not all(name in names for name, _ in given):
         given = list(zip(names, [value for _, value in given]))
-    inputs = {name: np.ascontiguousarray(v).reshape(v.shape) for name, v in given}
+    return {name: np.array(value, order="C") for name, value in given}
 
+
+def time_in_turn(calls: dict, seconds: float, least: int = 50) -> dict[str, list[np.ndarray]]:
+    """Blocks of runs of each engine, in turn: at least so many runs and `seconds` in all."""
+    runs = {}
+    for engine, call in calls.items():
+        call()
+        estimate = float(np.median(time_block(call, 5, seconds))) / 1e9
+        runs[engine] = max(least, int(seconds / max(estimate, 1e-7))) // BLOCKS + 1
+    blocks: dict[str, list[np.ndarray]] = {engine: [] for engine in calls}
+    gc.disable()
+    for _ in range(BLOCKS):
+        for engine, call in calls.items():
+            blocks[engine].append(time_block(call, runs[engine], 3 * seconds / BLOCKS))
+    gc.enable()
+    return blocks
+
+
+def measure(lib, folder: Path, threads: int, seconds: float, compile: bool) -> dict:
+    path, inputs = folder / "model.onnx", inputs_of(folder)
     tssa, ort = Tssa(lib, path, threads, inputs, compile), Ort(path, threads, inputs)
     ours, theirs = tssa.results(), ort.results()
     for k, (a, b) in enumerate(zip(ours, theirs)):
@@ -262,20 +282,7 @@ def measure(lib, folder: Path, threads: int, seconds: float, compile: bool) -> d
             raise ValueError(f"output {k}: {found}")
     if ort.tensors:
         ort.bind()
-    calls = {"tssa": tssa.call(ort.tensors), "ort": ort.call()}
-
-    # How many runs make a block: at least 50 runs and `seconds` in all.
-    runs = {}
-    for engine, call in calls.items():
-        call()
-        estimate = float(np.median(time_block(call, 5, seconds))) / 1e9
-        runs[engine] = max(50, int(seconds / max(estimate, 1e-7))) // BLOCKS + 1
-    blocks: dict[str, list[np.ndarray]] = {"tssa": [], "ort": []}
-    gc.disable()
-    for _ in range(BLOCKS):
-        for engine, call in calls.items():
-            blocks[engine].append(time_block(call, runs[engine], 3 * seconds / BLOCKS))
-    gc.enable()
+    blocks = time_in_turn({"tssa": tssa.call(ort.tensors), "ort": ort.call()}, seconds)
     moved = sum(map(nbytes, inputs.values())) + sum(map(nbytes, ours))
     return {
         "model": folder.name,
@@ -355,7 +362,7 @@ def host() -> dict:
     }
 
 
-def rows_of(command: list[str], environment: dict[str, str] | None, show) -> list[dict]:
+def rows_of(command: list[str], environment: dict[str, str] | None, show=None) -> list[dict]:
     """What a process prints, an object a line; `show` makes a line of a table of each."""
     rows = []
     with subprocess.Popen(
@@ -364,7 +371,8 @@ def rows_of(command: list[str], environment: dict[str, str] | None, show) -> lis
         for line in process.stdout:
             rows.append(json.loads(line))
             rows[-1]["load_average"] = os.getloadavg()[0]
-            print(show(rows[-1]), flush=True)
+            if show:
+                print(show(rows[-1]), flush=True)
     if process.returncode:
         raise SystemExit(f"{' '.join(map(str, command))} failed")
     return rows
