@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clones.h"
 #include "device/kernel.h"
 #include "kernels/cpu/lib/convert.h"
 
@@ -15,6 +16,7 @@ extern const struct kernel cpu_kernel_QuantizeLinear, cpu_kernel_DequantizeLinea
 
 #define GRAIN 8192
 #define CHUNK 256
+#define LANES 32
 
 struct quantize_state {
     int64_t axis, block_size;
@@ -130,7 +132,7 @@ static tssa_status *load_scales(struct kernel_args *args, const struct tensor *x
     return NULL;
 }
 
-/* A walk over the elements in order, with the index of each one's scale. */
+/* A walk over the elements in order. */
 struct scale_walk {
     const struct granularity *g;
     int64_t outer, axis, inner;
@@ -142,31 +144,80 @@ static struct scale_walk walk_from(const struct granularity *g, int64_t element)
     return (struct scale_walk){g, row / g->axis, row % g->axis, element % g->inner};
 }
 
-static int64_t walk_next(struct scale_walk *walk)
+/* The next n elements are within what the walk is at: the innermost axes, or, where these are
+ * single elements with a scale each, the axis. */
+static void walk_on(struct scale_walk *walk, int64_t n)
 {
     const struct granularity *g = walk->g;
-    int64_t block = walk->axis / g->block;
-    int64_t index = walk->inner * g->inner_step + block * g->axis_step;
-    if (g->inner_step)
-        index += walk->outer * g->blocks * g->inner;
-    if (++walk->inner == g->inner) {
+    if (g->inner == 1)
+        walk->axis += n;
+    else if ((walk->inner += n) == g->inner) {
         walk->inner = 0;
-        if (++walk->axis == g->axis) {
-            walk->axis = 0;
-            walk->outer++;
-        }
+        walk->axis++;
     }
-    return index;
+    if (walk->axis == g->axis) {
+        walk->axis = 0;
+        walk->outer++;
+    }
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How many of the next n elements lie in a row, where the first of their scales is, and how far the
+ * next ones are apart. */
+static int64_t walk_row(const struct scale_walk *walk, int64_t n, int64_t *index, int64_t *step)
+{
+    const struct granularity *g = walk->g;
+    const int64_t block = walk->axis / g->block;
+    *index = walk->inner * g->inner_step + block * g->axis_step;
+    if (g->inner_step)
+        *index += walk->outer * g->blocks * g->inner;
+    *step = g->inner_step;
+    if (g->inner > 1)
+        return least(n, g->inner - walk->inner);
+    if (g->block == 1) {
+        *step = g->axis_step;
+        return least(n, g->axis - walk->axis);
+    }
+    *step = 0;
+    return least(n, least(g->axis, (block + 1) * g->block) - walk->axis);
+}
+
+static void spread(const float *values, int64_t index, int64_t step, int64_t n, float *to)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = values[index + i * step];
+}
+
+/* Of each element of a chunk. */
+struct chunk_scales {
+    bool same; /* of all elements of all chunks */
+    float scales[CHUNK], zeros[CHUNK];
+};
+
+static void open_chunks(const struct granularity *g, struct chunk_scales *chunk)
+{
+    chunk->same = g->axis_step == 0;
+    for (int64_t i = 0; i < CHUNK; i++) {
+        chunk->scales[i] = chunk->same ? g->scales[0] : 0;
+        chunk->zeros[i] = chunk->same && g->zeros ? g->zeros[0] : 0;
+    }
 }
 
 /* The scales and zero points of the next n elements. */
-static void walk_chunk(struct scale_walk *walk, int64_t n, float *scales, float *zeros)
+static void walk_chunk(struct scale_walk *walk, int64_t n, struct chunk_scales *chunk)
 {
     const struct granularity *g = walk->g;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t index = walk_next(walk);
-        scales[i] = g->scales[index];
-        zeros[i] = g->zeros ? g->zeros[index] : 0;
+    for (int64_t i = 0, row; i < n && !chunk->same; i += row) {
+        int64_t index, step;
+        row = walk_row(walk, n - i, &index, &step);
+        spread(g->scales, index, step, row, chunk->scales + i);
+        if (g->zeros)
+            spread(g->zeros, index, step, row, chunk->zeros + i);
+        walk_on(walk, row);
     }
 }
 
@@ -176,14 +227,20 @@ struct quantize_work {
     const struct tensor *x, *y;
     const struct granularity *g;
     tssa_dtype precision; /* the quotient is rounded to it */
+    bool rounds;          /* which is narrower than float32 */
     const struct convert_options *options;
     float lowest, highest; /* of an integer y */
 };
 
+static bool is_half(tssa_dtype dtype)
+{
+    return dtype == TSSA_FLOAT16 || dtype == TSSA_BFLOAT16;
+}
+
 static void round_to(tssa_dtype precision, int64_t n, float *values)
 {
     uint16_t narrow[CHUNK];
-    if (precision != TSSA_FLOAT16 && precision != TSSA_BFLOAT16)
+    if (!is_half(precision))
         return;
     convert_elements(n, TSSA_FLOAT, values, 1, precision, narrow, 1, &convert_default);
     convert_elements(n, precision, narrow, 1, TSSA_FLOAT, values, 1, &convert_default);
@@ -197,29 +254,58 @@ static inline float saturate(float value, float zero, float lowest, float highes
     return q < highest ? q : highest;
 }
 
+/* Of float32 to bytes: the low bits of a signed one are the same. */
+VECTOR_PROCEDURE(quantize_bytes,
+                 (const struct quantize_work *work, const struct chunk_scales *chunk, int64_t n,
+                  const float *x, uint8_t *y),
+                 (work, chunk, n, x, y))
+{
+    const float lowest = work->lowest, highest = work->highest;
+    for (int64_t i = 0; i < n; i++)
+        y[i] =
+            (uint8_t)(int32_t)saturate(x[i] / chunk->scales[i], chunk->zeros[i], lowest, highest);
+}
+
+/* Of any types. */
+static void quantize_chunk(const struct quantize_work *work, const struct chunk_scales *chunk,
+                           int64_t n, const void *x, void *y)
+{
+    float values[CHUNK];
+    const bool integer = dtype_is_integer(work->y->dtype);
+    convert_elements(n, work->x->dtype, x, 1, TSSA_FLOAT, values, 1, &convert_default);
+    round_to(work->precision, n, values);
+    for (int64_t i = 0; i < n; i++)
+        values[i] /= chunk->scales[i];
+    round_to(work->precision, n, values);
+    for (int64_t i = 0; i < n; i++)
+        values[i] = integer ? saturate(values[i], chunk->zeros[i], work->lowest, work->highest)
+                            : values[i] + chunk->zeros[i];
+    convert_elements(n, TSSA_FLOAT, values, 1, work->y->dtype, y, 1, work->options);
+}
+
+static bool is_bytes(tssa_dtype dtype)
+{
+    return dtype == TSSA_UINT8 || dtype == TSSA_INT8;
+}
+
 static void quantize_range(void *context, int64_t begin, int64_t end)
 {
     const struct quantize_work *work = context;
     const struct tensor *x = work->x, *y = work->y;
     size_t x_size = dtype_info(x->dtype)->size, y_size = dtype_info(y->dtype)->size;
-    bool integer = dtype_is_integer(y->dtype);
+    const bool bytes = x->dtype == TSSA_FLOAT && is_bytes(y->dtype) && !work->rounds;
     struct scale_walk walk = walk_from(work->g, begin);
-    while (begin < end) {
-        int64_t n = end - begin < CHUNK ? end - begin : CHUNK;
-        float values[CHUNK], scales[CHUNK], zeros[CHUNK];
-        convert_elements(n, x->dtype, (const char *)x->data + (size_t)begin * x_size, 1, TSSA_FLOAT,
-                         values, 1, &convert_default);
-        walk_chunk(&walk, n, scales, zeros);
-        round_to(work->precision, n, values);
-        for (int64_t i = 0; i < n; i++)
-            values[i] /= scales[i];
-        round_to(work->precision, n, values);
-        for (int64_t i = 0; i < n; i++)
-            values[i] = integer ? saturate(values[i], zeros[i], work->lowest, work->highest)
-                                : values[i] + zeros[i];
-        convert_elements(n, TSSA_FLOAT, values, 1, y->dtype,
-                         (char *)y->data + (size_t)begin * y_size, 1, work->options);
-        begin += n;
+    struct chunk_scales chunk;
+    open_chunks(work->g, &chunk);
+    for (int64_t n; begin < end; begin += n) {
+        const void *from = (const char *)x->data + (size_t)begin * x_size;
+        void *to = (char *)y->data + (size_t)begin * y_size;
+        n = least(end - begin, CHUNK);
+        walk_chunk(&walk, n, &chunk);
+        if (bytes)
+            quantize_bytes(work, &chunk, n, from, to);
+        else
+            quantize_chunk(work, &chunk, n, from, to);
     }
 }
 
@@ -254,6 +340,7 @@ static tssa_status *run_quantize(struct kernel_args *args)
     TRY(load_scales(args, x, scale, zero, &g));
     struct quantize_work work = {.x = x, .y = y, .g = &g, .options = &state->options};
     work.precision = state->precision != TSSA_UNDEFINED ? state->precision : scale->dtype;
+    work.rounds = is_half(work.precision);
     if (dtype_is_integer(to))
         integer_range(to, &work.lowest, &work.highest);
     team_for(args->env->team, (int64_t)tensor_count(x), GRAIN, quantize_range, &work);
@@ -265,23 +352,57 @@ const struct kernel cpu_kernel_QuantizeLinear = {.prepare = prepare, .run = run_
 
 /* ---- DequantizeLinear ------------------------------------------------------------------------ */
 
+#define DEQUANTIZE(name, type)                                                                     \
+    VECTOR_PROCEDURE(dequantize_##name,                                                            \
+                     (const struct chunk_scales *chunk, int64_t n, const type *x, float *y),       \
+                     (chunk, n, x, y))                                                             \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            y[i] = ((float)x[i] - chunk->zeros[i]) * chunk->scales[i];                             \
+    }
+
+DEQUANTIZE(u8, uint8_t)
+DEQUANTIZE(i8, int8_t)
+DEQUANTIZE(i32, int32_t)
+
+/* Of any types. */
+static void dequantize_chunk(const struct quantize_work *work, const struct chunk_scales *chunk,
+                             int64_t n, const void *x, void *y)
+{
+    float values[CHUNK];
+    convert_elements(n, work->x->dtype, x, 1, TSSA_FLOAT, values, 1, &convert_default);
+    for (int64_t i = 0; i < n; i++)
+        values[i] = (values[i] - chunk->zeros[i]) * chunk->scales[i];
+    convert_elements(n, TSSA_FLOAT, values, 1, work->y->dtype, y, 1, &convert_default);
+}
+
+static void dequantize_some(const struct quantize_work *work, const struct chunk_scales *chunk,
+                            int64_t n, const void *x, void *y)
+{
+    const tssa_dtype from = work->y->dtype == TSSA_FLOAT ? work->x->dtype : TSSA_UNDEFINED;
+    if (from == TSSA_UINT8)
+        dequantize_u8(chunk, n, x, y);
+    else if (from == TSSA_INT8)
+        dequantize_i8(chunk, n, x, y);
+    else if (from == TSSA_INT32)
+        dequantize_i32(chunk, n, x, y);
+    else
+        dequantize_chunk(work, chunk, n, x, y);
+}
+
 static void dequantize_range(void *context, int64_t begin, int64_t end)
 {
     const struct quantize_work *work = context;
     const struct tensor *x = work->x, *y = work->y;
     size_t x_size = dtype_info(x->dtype)->size, y_size = dtype_info(y->dtype)->size;
     struct scale_walk walk = walk_from(work->g, begin);
-    while (begin < end) {
-        int64_t n = end - begin < CHUNK ? end - begin : CHUNK;
-        float values[CHUNK], scales[CHUNK], zeros[CHUNK];
-        convert_elements(n, x->dtype, (const char *)x->data + (size_t)begin * x_size, 1, TSSA_FLOAT,
-                         values, 1, &convert_default);
-        walk_chunk(&walk, n, scales, zeros);
-        for (int64_t i = 0; i < n; i++)
-            values[i] = (values[i] - zeros[i]) * scales[i];
-        convert_elements(n, TSSA_FLOAT, values, 1, y->dtype,
-                         (char *)y->data + (size_t)begin * y_size, 1, &convert_default);
-        begin += n;
+    struct chunk_scales chunk;
+    open_chunks(work->g, &chunk);
+    for (int64_t n; begin < end; begin += n) {
+        n = least(end - begin, CHUNK);
+        walk_chunk(&walk, n, &chunk);
+        dequantize_some(work, &chunk, n, (const char *)x->data + (size_t)begin * x_size,
+                        (char *)y->data + (size_t)begin * y_size);
     }
 }
 
@@ -316,6 +437,35 @@ const struct kernel cpu_kernel_DequantizeLinear = {.prepare = prepare, .run = ru
 
 /* ---- DynamicQuantizeLinear ------------------------------------------------------------------- */
 
+VECTOR_PROCEDURE(find_range, (const float *values, int64_t n, float *lowest, float *highest),
+                 (values, n, lowest, highest))
+{
+    float low[LANES] = {0}, high[LANES] = {0};
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int64_t lane = 0; lane < LANES; lane++) {
+            const float value = values[i + lane];
+            low[lane] = value < low[lane] ? value : low[lane];
+            high[lane] = value > high[lane] ? value : high[lane];
+        }
+    for (; i < n; i++) {
+        low[0] = values[i] < low[0] ? values[i] : low[0];
+        high[0] = values[i] > high[0] ? values[i] : high[0];
+    }
+    for (int64_t lane = 0; lane < LANES; lane++) {
+        *lowest = low[lane] < *lowest ? low[lane] : *lowest;
+        *highest = high[lane] > *highest ? high[lane] : *highest;
+    }
+}
+
+VECTOR_PROCEDURE(quantize_all,
+                 (const float *values, int64_t n, float scale, float zero, uint8_t *quantized),
+                 (values, n, scale, zero, quantized))
+{
+    for (int64_t i = 0; i < n; i++)
+        quantized[i] = (uint8_t)(int32_t)saturate(values[i] / scale, zero, 0, 255);
+}
+
 static tssa_status *run_dynamic(struct kernel_args *args)
 {
     const struct tensor *x;
@@ -326,10 +476,7 @@ static tssa_status *run_dynamic(struct kernel_args *args)
     int64_t count = (int64_t)tensor_count(x);
     /* The range always holds 0, so that 0 is exact. A NaN leaves it alone. */
     float lowest = 0, highest = 0;
-    for (int64_t i = 0; i < count; i++) {
-        lowest = values[i] < lowest ? values[i] : lowest;
-        highest = values[i] > highest ? values[i] : highest;
-    }
+    find_range(values, count, &lowest, &highest);
     const float range = lowest == highest ? 1 : highest - lowest;
     const float scale = range / 255;
     const float zero = rintf(saturate(0, -lowest / scale, 0, 255));
@@ -341,11 +488,8 @@ static tssa_status *run_dynamic(struct kernel_args *args)
         *(float *)y_scale->data = scale;
     if (y_zero)
         *(uint8_t *)y_zero->data = (uint8_t)zero;
-    if (y) {
-        uint8_t *quantized = y->data;
-        for (int64_t i = 0; i < count; i++)
-            quantized[i] = (uint8_t)saturate(values[i] / scale, zero, 0, 255);
-    }
+    if (y)
+        quantize_all(values, count, scale, zero, y->data);
     return NULL;
 }
 
