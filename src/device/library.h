@@ -36,6 +36,7 @@ struct matmul_problem {
     int64_t a_batch, a_row, a_column, b_batch, b_row, b_column;
     /* 1: b is the same in every run, so that it may be wanted packed; else 0, and it never is. */
     int64_t b_constant;
+    int64_t a_zero, b_zero; /* of 8-bit integers: what is subtracted from all elements */
 };
 
 #define CONV_MAX_RANK 3
@@ -48,13 +49,16 @@ struct conv_problem {
     int64_t stride[CONV_MAX_RANK], dilation[CONV_MAX_RANK], pad_begin[CONV_MAX_RANK],
         pad_end[CONV_MAX_RANK];
     int64_t biased; /* 0 or 1 */
+    int64_t x_zero; /* of 8-bit integers: what is subtracted from x, and what is around it */
 };
 
 /* Nothing but int64_t: equal problems have equal bytes, of which library_same_problem compares
  * those in use. */
 struct library_problem {
     int64_t kind;    /* enum library_kind */
-    int64_t dtype;   /* tssa_dtype of operands and result */
+    /* tssa_dtype of operands and result. UINT8, INT8: of the first one; weights are INT8, and sums
+     * are INT32 and exact, without a bias. */
+    int64_t dtype;
     int64_t threads; /* of the host that compute it; 0 where none do */
     union {
         struct matmul_problem matmul;

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/clones.h"
+
 tssa_status *requantize_scalar(const struct kernel_args *args, uint32_t index, double fallback,
                                double *value)
 {
@@ -36,28 +38,44 @@ tssa_status *requantize_vector(struct kernel_args *args, uint32_t index, int64_t
     return NULL;
 }
 
+static const float *factors_of(const struct requantize *r)
+{
+    return r->factors->data;
+}
+
+/* Products and quotient of float scales round as floats do. */
+static tssa_status *open_factors(struct kernel_args *args, uint32_t a_scale, uint32_t b_scale,
+                                 uint32_t y_scale, int64_t channels, struct requantize *r)
+{
+    struct buffer *scales = NULL;
+    double a, y;
+    TRY(kernel_scalar_double(args, a_scale, &a));
+    TRY(kernel_scalar_double(args, y_scale, &y));
+    TRY(kernel_scratch(args, (size_t)channels * sizeof(float), &r->factors));
+    TRY(requantize_vector(args, b_scale, channels, 1, &scales));
+    const double *b = scales->data;
+    float *factors = r->factors->data;
+    for (int64_t i = 0; i < channels; i++)
+        factors[i] = (float)a * (float)b[i] / (float)y;
+    buffer_release(scales);
+    return NULL;
+}
+
 tssa_status *requantize_open(struct kernel_args *args, uint32_t a_scale, uint32_t b_scale,
                              uint32_t y_scale, uint32_t y_zero, int64_t channels,
                              struct requantize *r)
 {
     const struct tensor *zero;
-    double a, y;
     TRY(kernel_tensor(args, y_zero, &zero));
     if (zero->dtype != TSSA_UINT8 && zero->dtype != TSSA_INT8)
         return ERROR(TSSA_RUNTIME, "the result cannot be %s", tssa_dtype_name(zero->dtype));
     r->dtype = zero->dtype;
     r->low = r->dtype == TSSA_INT8 ? -128 : 0;
     r->high = r->dtype == TSSA_INT8 ? 127 : 255;
-    TRY(kernel_scalar_double(args, y_zero, &r->zero));
-    TRY(kernel_scalar_double(args, a_scale, &a));
-    TRY(kernel_scalar_double(args, y_scale, &y));
-    TRY(requantize_vector(args, b_scale, channels, 1, &r->factors));
-    /* Products and quotient of float scales round as floats do. */
-    for (int64_t i = 0; i < channels; i++) {
-        double *factor = (double *)r->factors->data + i;
-        *factor = (double)((float)a * (float)*factor / (float)y);
-    }
-    return NULL;
+    double number;
+    TRY(kernel_scalar_double(args, y_zero, &number));
+    r->zero = (float)number;
+    return open_factors(args, a_scale, b_scale, y_scale, channels, r);
 }
 
 void requantize_close(struct requantize *r)
@@ -65,26 +83,57 @@ void requantize_close(struct requantize *r)
     buffer_release(r->factors);
 }
 
-static int64_t quantize(const struct requantize *r, double sum, double factor)
+/* NaN becomes the lowest. Beyond the type's range zero is lost in the sum, which does not matter;
+ * the low bits of a signed byte are the same. */
+static inline uint8_t quantize(const struct requantize *r, float sum, float factor)
 {
-    double value = rint((double)((float)sum * (float)factor)) + r->zero;
-    return (int64_t)(isnan(value)      ? r->low
-                     : value < r->low  ? r->low
-                     : value > r->high ? r->high
-                                       : value);
+    float value = rintf(sum * factor) + r->zero;
+    value = value > r->low ? value : r->low;
+    return (uint8_t)(int32_t)(value < r->high ? value : r->high);
 }
 
 void requantize_row(const struct requantize *r, int64_t channel, const double *sums, int64_t count,
                     void *out)
 {
-    double factor = ((const double *)r->factors->data)[channel];
+    uint8_t *bytes = out;
     for (int64_t i = 0; i < count; i++)
-        dtype_store_int64(r->dtype, (char *)out + i, quantize(r, sums[i], factor));
+        bytes[i] = quantize(r, (float)sums[i], factors_of(r)[channel]);
 }
 
 void requantize_channels(const struct requantize *r, const double *sums, int64_t count, void *out)
 {
+    uint8_t *bytes = out;
     for (int64_t i = 0; i < count; i++)
-        dtype_store_int64(r->dtype, (char *)out + i,
-                          quantize(r, sums[i], ((const double *)r->factors->data)[i]));
+        bytes[i] = quantize(r, (float)sums[i], factors_of(r)[i]);
+}
+
+/* The bias as a double, in which the sum is exact. */
+VECTOR_PROCEDURE(row_i32,
+                 (struct requantize r, float factor, double bias, const int32_t *sums, int64_t n,
+                  uint8_t *bytes),
+                 (r, factor, bias, sums, n, bytes))
+{
+    for (int64_t i = 0; i < n; i++)
+        bytes[i] = quantize(&r, (float)((double)sums[i] + bias), factor);
+}
+
+VECTOR_PROCEDURE(channels_i32,
+                 (struct requantize r, const float *factors, const int32_t *sums, int64_t n,
+                  uint8_t *bytes),
+                 (r, factors, sums, n, bytes))
+{
+    for (int64_t i = 0; i < n; i++)
+        bytes[i] = quantize(&r, (float)sums[i], factors[i]);
+}
+
+void requantize_row_i32(const struct requantize *r, int64_t channel, int32_t bias,
+                        const int32_t *sums, int64_t count, void *out)
+{
+    row_i32(*r, factors_of(r)[channel], bias, sums, count, out);
+}
+
+void requantize_channels_i32(const struct requantize *r, const int32_t *sums, int64_t count,
+                             void *out)
+{
+    channels_i32(*r, factors_of(r), sums, count, out);
 }

@@ -7,8 +7,8 @@
 
 struct requantize {
     tssa_dtype dtype;       /* of the result */
-    struct buffer *factors; /* per channel: a scale * b scale / y scale, as double */
-    double zero, low, high; /* of the result */
+    struct buffer *factors; /* per channel: a scale * b scale / y scale, as float */
+    float zero, low, high;  /* of the result */
 };
 
 /* One number (scale or zero point) at operand `index`; `fallback` when absent. */
@@ -29,5 +29,11 @@ void requantize_row(const struct requantize *r, int64_t channel, const double *s
                     void *out);
 /* One sum each of channels 0 to count - 1. */
 void requantize_channels(const struct requantize *r, const double *sums, int64_t count, void *out);
+
+/* The same of sums that are INT32; `bias` is added to each. */
+void requantize_row_i32(const struct requantize *r, int64_t channel, int32_t bias,
+                        const int32_t *sums, int64_t count, void *out);
+void requantize_channels_i32(const struct requantize *r, const int32_t *sums, int64_t count,
+                             void *out);
 
 #endif

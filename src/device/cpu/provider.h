@@ -19,7 +19,9 @@ struct cpu_provider {
     void (*close)(struct cpu_engine *engine);
     /* How many threads compute where so many are allowed: fewer inside of a parallel region. */
     int (*threads)(int threads);
-    /* As in struct device_library. Float32 alone, and of products one at a time. */
+    /* Whether sums of products of bytes are exact; else it declines them. */
+    bool (*sums_bytes)(void);
+    /* As in struct device_library. Float32 and bytes, and of products one at a time. */
     struct library_primitive *(*make)(struct cpu_engine *engine,
                                       const struct library_problem *problem);
 };
@@ -27,7 +29,7 @@ struct cpu_provider {
 /* The plugin, and its symbol: const struct cpu_provider *(void). Its number is that of the tables
  * above: a plugin that has others is not taken. */
 #define CPU_PROVIDER_PLUGIN "tssa-onednn"
-#define CPU_PROVIDER_SYMBOL "tssa_plugin_provider_4"
+#define CPU_PROVIDER_SYMBOL "tssa_plugin_provider_5"
 
 /* NULL when there is no plugin. Opens it. */
 const struct cpu_provider *cpu_provider_open(void);

@@ -26,6 +26,7 @@ struct primitive {
     const struct onednn_engine *engine;
     int threads;
     bool biased;
+    dnnl_data_type_t types[OPERANDS];
     char name[64];
     struct unit conv;
     struct unit reorders[OPERANDS]; /* from or to the layout of the caller, where that is another */
@@ -119,15 +120,16 @@ static void spatial(const struct conv_problem *c, const int64_t *sizes, int64_t 
 }
 
 static bool image_desc(const struct conv_problem *c, int64_t channels, const int64_t *sizes,
-                       enum layout layout, dnnl_memory_desc_t *desc)
+                       dnnl_data_type_t type, enum layout layout, dnnl_memory_desc_t *desc)
 {
     dnnl_dims_t dims = {c->batch, channels};
     int n = spatial_rank(c) + 2;
     spatial(c, sizes, 1, dims + 2);
-    return desc_make(desc, n, dims, tags[layout][n]);
+    return desc_make(desc, n, dims, type, tags[layout][n]);
 }
 
-static bool weights_desc(const struct conv_problem *c, bool any, dnnl_memory_desc_t *desc)
+static bool weights_desc(const struct conv_problem *c, dnnl_data_type_t type, bool any,
+                         dnnl_memory_desc_t *desc)
 {
     static const dnnl_format_tag_t plain[SPACE + 1] = {
         [4] = dnnl_abcd, [5] = dnnl_abcde, [6] = dnnl_abcdef};
@@ -139,17 +141,17 @@ static bool weights_desc(const struct conv_problem *c, bool any, dnnl_memory_des
     dims[n++] = c->in_channels / c->groups;
     spatial(c, c->kernel, 1, dims + n);
     n += spatial_rank(c);
-    return desc_make(desc, n, dims, any ? dnnl_format_tag_any : plain[n]);
+    return desc_make(desc, n, dims, type, any ? dnnl_format_tag_any : plain[n]);
 }
 
-static bool describe(const struct conv_problem *c, const struct choice *choice, bool any_weights,
-                     dnnl_memory_desc_t *descs)
+static bool describe(const struct conv_problem *c, const dnnl_data_type_t *types,
+                     const struct choice *choice, bool any_weights, dnnl_memory_desc_t *descs)
 {
     const dnnl_dims_t channels = {c->out_channels};
-    return image_desc(c, c->in_channels, c->in, choice->src, &descs[SRC]) &&
-           weights_desc(c, any_weights, &descs[WEIGHTS]) &&
-           desc_make(&descs[BIAS], 1, channels, dnnl_a) &&
-           image_desc(c, c->out_channels, c->out, choice->dst, &descs[DST]);
+    return image_desc(c, c->in_channels, c->in, types[SRC], choice->src, &descs[SRC]) &&
+           weights_desc(c, types[WEIGHTS], any_weights, &descs[WEIGHTS]) &&
+           desc_make(&descs[BIAS], 1, channels, types[BIAS], dnnl_a) &&
+           image_desc(c, c->out_channels, c->out, types[DST], choice->dst, &descs[DST]);
 }
 
 static void drop_descs(dnnl_memory_desc_t *descs)
@@ -202,15 +204,14 @@ static bool is_slow(const struct conv_problem *c, const char *name)
     return c->groups > 1 && !is_pointwise(c) && strstr(name, "gemm") != NULL;
 }
 
-static dnnl_primitive_desc_t try_choice(const struct onednn_engine *engine,
-                                        const struct conv_problem *c, const struct choice *choice,
-                                        dnnl_primitive_attr_t attr)
+static dnnl_primitive_desc_t try_choice(const struct primitive *p, const struct conv_problem *c,
+                                        const struct choice *choice, dnnl_primitive_attr_t attr)
 {
     dnnl_memory_desc_t descs[OPERANDS];
     dnnl_primitive_desc_t made = NULL;
     memset(descs, 0, sizeof descs);
-    if (fits(c, choice) && describe(c, choice, true, descs))
-        made = create(engine, c, descs, attr);
+    if (fits(c, choice) && describe(c, p->types, choice, true, descs))
+        made = create(p->engine, c, descs, attr);
     drop_descs(descs);
     if (made && strncmp(name_of(made), "ref", 3) == 0) {
         dnnl_primitive_desc_destroy(made);
@@ -219,17 +220,19 @@ static dnnl_primitive_desc_t try_choice(const struct onednn_engine *engine,
     return made;
 }
 
-static dnnl_primitive_desc_t choose(const struct onednn_engine *engine,
-                                    const struct conv_problem *c, dnnl_primitive_attr_t attr)
+static dnnl_primitive_desc_t choose(const struct primitive *p, const struct conv_problem *c,
+                                    dnnl_primitive_attr_t attr)
 {
-    dnnl_primitive_desc_t slow = NULL,
-                          made = try_choice(engine, c, &choices[first_choice(c)], attr);
+    dnnl_primitive_desc_t slow = NULL;
+    if (p->types[SRC] != dnnl_f32) /* channels last; or else by plain loops */
+        return try_choice(p, c, &choices[CHOOSE_ANY], attr);
+    dnnl_primitive_desc_t made = try_choice(p, c, &choices[first_choice(c)], attr);
     for (size_t i = 0; i < CHOICES && (!made || is_slow(c, name_of(made))); i++) {
         if (slow)
             dnnl_primitive_desc_destroy(made);
         else
             slow = made;
-        made = try_choice(engine, c, &choices[i], attr);
+        made = try_choice(p, c, &choices[i], attr);
     }
     if (!made)
         return slow;
@@ -238,6 +241,46 @@ static dnnl_primitive_desc_t choose(const struct onednn_engine *engine,
 }
 
 /* ---- Making ---------------------------------------------------------------------------------- */
+
+struct attrs {
+    dnnl_primitive_attr_t conv, reorder;
+};
+
+static bool find_types(struct primitive *p, const struct library_problem *problem)
+{
+    const dnnl_data_type_t floats = dnnl_f32;
+    const bool bytes = problem->dtype != TSSA_FLOAT;
+    p->types[SRC] = !bytes ? floats : problem->dtype == TSSA_UINT8 ? dnnl_u8 : dnnl_s8;
+    p->types[WEIGHTS] = bytes ? dnnl_s8 : floats;
+    p->types[BIAS] = floats;
+    p->types[DST] = bytes ? dnnl_s32 : floats;
+    return !bytes || (onednn_sums_bytes() && !problem->conv.biased);
+}
+
+static bool set_zero(dnnl_primitive_attr_t attr, int64_t zero)
+{
+#if DNNL_VERSION_MAJOR >= 3
+    (void)attr;
+    return zero == 0; /* it would be an operand there */
+#else
+    const int32_t zeros[1] = {(int32_t)zero};
+    return zero == 0 ||
+           dnnl_primitive_attr_set_zero_points(attr, DNNL_ARG_SRC, 1, 0, zeros) == dnnl_success;
+#endif
+}
+
+static bool make_attr(dnnl_primitive_attr_t *attr)
+{
+    return dnnl_primitive_attr_create(attr) == dnnl_success &&
+           dnnl_primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user) ==
+               dnnl_success;
+}
+
+static bool make_attrs(const struct conv_problem *c, struct attrs *attrs)
+{
+    return make_attr(&attrs->conv) && make_attr(&attrs->reorder) &&
+           set_zero(attrs->conv, c->x_zero);
+}
 
 static size_t aligned(size_t size)
 {
@@ -297,18 +340,19 @@ static void lay_out(struct primitive *p)
         p->base.packed_bytes = dnnl_memory_desc_get_size(DESC(p->used[WEIGHTS]));
 }
 
-static bool make(struct primitive *p, const struct conv_problem *c, dnnl_primitive_attr_t attr)
+static bool make(struct primitive *p, const struct conv_problem *c, const struct attrs *attrs)
 {
-    dnnl_primitive_desc_t desc = choose(p->engine, c, attr);
+    dnnl_primitive_desc_t desc = choose(p, c, attrs->conv);
     if (!desc)
         return false;
     strncpy(p->name, name_of(desc), sizeof p->name - 1);
     p->base.name = p->name;
-    bool described = describe(c, &choices[CHOOSE_PLAIN], false, p->plain) && query_layouts(p, desc);
+    bool described =
+        describe(c, p->types, &choices[CHOOSE_PLAIN], false, p->plain) && query_layouts(p, desc);
     if (!described)
         dnnl_primitive_desc_destroy(desc);
-    if (!described || !make_unit(p, desc, &p->conv) || !make_reorder(p, SRC, attr) ||
-        !make_reorder(p, WEIGHTS, attr) || !make_reorder(p, DST, attr))
+    if (!described || !make_unit(p, desc, &p->conv) || !make_reorder(p, SRC, attrs->reorder) ||
+        !make_reorder(p, WEIGHTS, attrs->reorder) || !make_reorder(p, DST, attrs->reorder))
         return false;
     lay_out(p);
     return true;
@@ -424,7 +468,7 @@ struct library_primitive *onednn_make_conv(struct cpu_engine *engine,
     static const struct primitive_table table = {
         .same_packing = same_packing, .pack = pack, .run = run, .release = release};
     const struct conv_problem *conv = &problem->conv;
-    dnnl_primitive_attr_t attr = NULL;
+    struct attrs attrs = {NULL, NULL};
     struct primitive *p = calloc(1, sizeof *p);
     if (!p)
         return NULL;
@@ -433,12 +477,10 @@ struct library_primitive *onednn_make_conv(struct cpu_engine *engine,
     p->threads = (int)problem->threads;
     p->biased = conv->biased;
     struct onednn_setting before = onednn_enter(p->threads);
-    bool made =
-        conv->rank >= 1 && conv->rank <= CONV_MAX_RANK &&
-        dnnl_primitive_attr_create(&attr) == dnnl_success &&
-        dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user) == dnnl_success &&
-        make(p, conv, attr);
-    dnnl_primitive_attr_destroy(attr);
+    bool made = conv->rank >= 1 && conv->rank <= CONV_MAX_RANK && find_types(p, problem) &&
+                make_attrs(conv, &attrs) && make(p, conv, &attrs);
+    dnnl_primitive_attr_destroy(attrs.conv);
+    dnnl_primitive_attr_destroy(attrs.reorder);
     onednn_leave(before);
     if (made)
         return &p->base;

@@ -3,9 +3,10 @@
 
 #if DNNL_VERSION_MAJOR >= 3
 
-bool desc_make(dnnl_memory_desc_t *desc, int n, const dnnl_dims_t dims, dnnl_format_tag_t tag)
+bool desc_make(dnnl_memory_desc_t *desc, int n, const dnnl_dims_t dims, dnnl_data_type_t type,
+               dnnl_format_tag_t tag)
 {
-    return dnnl_memory_desc_create_with_tag(desc, n, dims, dnnl_f32, tag) == dnnl_success;
+    return dnnl_memory_desc_create_with_tag(desc, n, dims, type, tag) == dnnl_success;
 }
 
 bool desc_copy(dnnl_memory_desc_t *desc, desc_view from)
@@ -20,9 +21,10 @@ void desc_drop(dnnl_memory_desc_t *desc)
 
 #else
 
-bool desc_make(dnnl_memory_desc_t *desc, int n, const dnnl_dims_t dims, dnnl_format_tag_t tag)
+bool desc_make(dnnl_memory_desc_t *desc, int n, const dnnl_dims_t dims, dnnl_data_type_t type,
+               dnnl_format_tag_t tag)
 {
-    return dnnl_memory_desc_init_by_tag(desc, n, dims, dnnl_f32, tag) == dnnl_success;
+    return dnnl_memory_desc_init_by_tag(desc, n, dims, type, tag) == dnnl_success;
 }
 
 bool desc_copy(dnnl_memory_desc_t *desc, desc_view from)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products of two matrices: oneDNN's sgemm, of which nothing is made beforehand. With AVX2 it may
+ * Products of two matrices: oneDNN's sgemm, and of bytes its gemm of these, of which nothing is
+ * made beforehand. With AVX2 it may
  * read an operand where it is, a few neighbours of every row at a time. Where rows are a multiple
  * of 2 KiB apart these fall into the same few sets of the cache, and it takes up to 2.7 times as
  * long. Such an operand is copied, some columns of it at a time, to rows that are a bit further
@@ -17,6 +18,7 @@ struct product {
     char a, b;               /* 'T': read transposed */
     bool copies_a, copies_b; /* only given scratch memory */
     dnnl_dim_t m, n, k, lda, ldb;
+    int64_t dtype, a_zero, b_zero;
 };
 
 #define ALIASED 512 /* elements */
@@ -45,14 +47,26 @@ static bool describe(int64_t rows, int64_t columns, int64_t row, int64_t column,
     return false;
 }
 
-static const float *at(struct device_place place)
+static void *at(struct device_place place)
 {
-    return (const float *)(const void *)((const char *)place.memory + place.offset);
+    return (char *)place.memory + place.offset;
 }
 
 static bool multiply(const struct product *p, const float *a, const float *b, float *c)
 {
     return dnnl_sgemm(p->a, p->b, p->m, p->n, p->k, 1.0f, a, p->lda, b, p->ldb, 0.0f, c, p->n) ==
+           dnnl_success;
+}
+
+static bool multiply_bytes(const struct product *p, const void *a, const int8_t *b, int32_t *c)
+{
+    const int32_t none = 0;
+    const int8_t b_zero = (int8_t)p->b_zero;
+    return (p->dtype == TSSA_UINT8
+                ? dnnl_gemm_u8s8s32(p->a, p->b, 'F', p->m, p->n, p->k, 1.0f, a, p->lda,
+                                    (uint8_t)p->a_zero, b, p->ldb, b_zero, 0.0f, c, p->n, &none)
+                : dnnl_gemm_s8s8s32(p->a, p->b, 'F', p->m, p->n, p->k, 1.0f, a, p->lda,
+                                    (int8_t)p->a_zero, b, p->ldb, b_zero, 0.0f, c, p->n, &none)) ==
            dnnl_success;
 }
 
@@ -112,11 +126,23 @@ static bool run(const struct library_primitive *base, struct device_stream *stre
 {
     const struct product *p = (const struct product *)base;
     const float *a = at(call->operands[0]), *b = at(call->operands[1]);
-    float *c = (float *)at(call->result);
+    float *c = at(call->result);
     const bool copies = (p->copies_a || p->copies_b) && call->scratch.memory;
     struct onednn_setting before = onednn_enter(p->threads);
     const bool done =
-        copies ? multiply_panels(p, a, b, (float *)at(call->scratch), c) : multiply(p, a, b, c);
+        copies ? multiply_panels(p, a, b, at(call->scratch), c) : multiply(p, a, b, c);
+    (void)stream;
+    onednn_leave(before);
+    return done;
+}
+
+static bool run_bytes(const struct library_primitive *base, struct device_stream *stream,
+                      const struct library_call *call)
+{
+    const struct product *p = (const struct product *)base;
+    struct onednn_setting before = onednn_enter(p->threads);
+    const bool done =
+        multiply_bytes(p, at(call->operands[0]), at(call->operands[1]), at(call->result));
     (void)stream;
     onednn_leave(before);
     return done;
@@ -136,28 +162,44 @@ static void release(struct library_primitive *base)
     free(base);
 }
 
+/* Where rows are a multiple of 2 KiB apart. */
+static void choose_copies(struct product *p, const struct matmul_problem *m)
+{
+    p->copies_a = p->a == 'T' && is_aliased(p, p->lda, p->n);
+    p->copies_b = p->b == 'N' && is_aliased(p, p->ldb, p->m);
+    if (p->copies_b && m->b_constant && p->ldb == p->n) {
+        p->copies_b = false;
+        p->ldb += FURTHER;
+        p->base.packed_bytes = (size_t)p->k * (size_t)p->ldb * sizeof(float);
+    }
+    p->base.scratch_bytes =
+        (size_t)(p->copies_a + p->copies_b) * (size_t)p->k * PANEL_ROW * sizeof(float);
+}
+
 struct library_primitive *onednn_make_matmul(const struct library_problem *problem)
 {
-    static const struct primitive_table table = {
-        .same_packing = same_packing, .pack = pack, .run = run, .release = release};
+    static const struct primitive_table table = {.same_packing = same_packing,
+                                                 .pack = pack,
+                                                 .run = run,
+                                                 .release = release},
+                                        of_bytes = {.run = run_bytes, .release = release};
     const struct matmul_problem *m = &problem->matmul;
-    struct product p = {.base = {.table = &table, .name = "sgemm"},
-                        .threads = (int)problem->threads,
-                        .m = m->m,
-                        .n = m->n,
-                        .k = m->k};
-    if (m->batch != 1 || m->k == 0 || !describe(m->m, m->k, m->a_row, m->a_column, &p.a, &p.lda) ||
+    const bool bytes = problem->dtype != TSSA_FLOAT;
+    struct product p = {
+        .base = {.table = bytes ? &of_bytes : &table, .name = bytes ? "gemm of bytes" : "sgemm"},
+        .threads = (int)problem->threads,
+        .m = m->m,
+        .n = m->n,
+        .k = m->k,
+        .dtype = problem->dtype,
+        .a_zero = m->a_zero,
+        .b_zero = m->b_zero};
+    if (m->batch != 1 || m->k == 0 || (bytes && !onednn_sums_bytes()) ||
+        !describe(m->m, m->k, m->a_row, m->a_column, &p.a, &p.lda) ||
         !describe(m->k, m->n, m->b_row, m->b_column, &p.b, &p.ldb))
         return NULL;
-    p.copies_a = p.a == 'T' && is_aliased(&p, p.lda, p.n);
-    p.copies_b = p.b == 'N' && is_aliased(&p, p.ldb, p.m);
-    if (p.copies_b && m->b_constant && p.ldb == p.n) {
-        p.copies_b = false;
-        p.ldb += FURTHER;
-        p.base.packed_bytes = (size_t)p.k * (size_t)p.ldb * sizeof(float);
-    }
-    p.base.scratch_bytes =
-        (size_t)(p.copies_a + p.copies_b) * (size_t)p.k * PANEL_ROW * sizeof(float);
+    if (!bytes)
+        choose_copies(&p, m);
     struct product *made = malloc(sizeof *made);
     if (!made)
         return NULL;

@@ -24,6 +24,9 @@ struct onednn_setting {
 struct onednn_setting onednn_enter(int threads);
 void onednn_leave(struct onednn_setting before);
 
+/* Whether sums of products of bytes are exact: without VNNI pairs of them saturate in 16 bits. */
+bool onednn_sums_bytes(void);
+
 struct library_primitive *onednn_make_matmul(const struct library_problem *problem);
 struct library_primitive *onednn_make_conv(struct cpu_engine *engine,
                                            const struct library_problem *problem);
@@ -38,7 +41,8 @@ typedef const dnnl_memory_desc_t *desc_view;
 #define DESC(desc) (&(desc))
 #endif
 
-bool desc_make(dnnl_memory_desc_t *desc, int n, const dnnl_dims_t dims, dnnl_format_tag_t tag);
+bool desc_make(dnnl_memory_desc_t *desc, int n, const dnnl_dims_t dims, dnnl_data_type_t type,
+               dnnl_format_tag_t tag);
 bool desc_copy(dnnl_memory_desc_t *desc, desc_view from);
 void desc_drop(dnnl_memory_desc_t *desc);
 

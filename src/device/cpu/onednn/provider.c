@@ -31,6 +31,13 @@ void onednn_leave(struct onednn_setting before)
     omp_set_dynamic(before.dynamic);
 }
 
+bool onednn_sums_bytes(void)
+{
+    const unsigned isa = (unsigned)dnnl_get_effective_cpu_isa();
+    return (isa & dnnl_cpu_isa_avx512_core_vnni) == dnnl_cpu_isa_avx512_core_vnni ||
+           (isa & dnnl_cpu_isa_avx2_vnni) == dnnl_cpu_isa_avx2_vnni;
+}
+
 static void onednn_close(struct cpu_engine *base)
 {
     struct onednn_engine *engine = (struct onednn_engine *)base;
@@ -44,7 +51,7 @@ static struct cpu_engine *onednn_open(void)
     struct onednn_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
         return NULL;
-    engine->base.provider = tssa_plugin_provider_4();
+    engine->base.provider = tssa_plugin_provider_5();
     if (dnnl_engine_create(&engine->engine, dnnl_cpu, 0) == dnnl_success &&
         dnnl_stream_create(&engine->stream, engine->engine, dnnl_stream_default_flags) ==
             dnnl_success)
@@ -56,18 +63,19 @@ static struct cpu_engine *onednn_open(void)
 static struct library_primitive *onednn_make(struct cpu_engine *engine,
                                              const struct library_problem *problem)
 {
-    if (problem->dtype != TSSA_FLOAT)
+    if (problem->dtype != TSSA_FLOAT && problem->dtype != TSSA_UINT8 && problem->dtype != TSSA_INT8)
         return NULL;
     return problem->kind == LIBRARY_CONV ? onednn_make_conv(engine, problem)
                                          : onednn_make_matmul(problem);
 }
 
-const struct cpu_provider *tssa_plugin_provider_4(void)
+const struct cpu_provider *tssa_plugin_provider_5(void)
 {
     static const struct cpu_provider provider = {
         .open = onednn_open,
         .close = onednn_close,
         .threads = onednn_threads,
+        .sums_bytes = onednn_sums_bytes,
         .make = onednn_make,
     };
     return &provider;

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/cpu/quantization/byte_sums.h"
+
+#include "device/cpu/provider.h"
+#include "device/matmul.h"
+
+/* Below so many multiplications making a primitive costs more than many runs of the reference. */
+#define MIN_WORK 8192
+/* Products of bytes less their zero points are 255 * 255 at most. */
+#define MOST_TERMS (INT32_MAX / (255 * 255))
+
+#define SIGN_BIT 0x80u
+
+bool byte_sums_constant(const struct ir_op *op, uint32_t operand)
+{
+    const struct ir_value *value = ir_operand(op, operand);
+    return value && ir_value_constant(value);
+}
+
+static void lose_128(const struct tensor *from, void *to)
+{
+    const uint8_t *bytes = from->data;
+    uint8_t *lower = to;
+    const size_t n = tensor_count(from);
+    for (size_t i = 0; i < n; i++)
+        lower[i] = bytes[i] ^ SIGN_BIT;
+}
+
+/* Weights as INT8. */
+static struct library_weights lowered(const struct tensor *tensor)
+{
+    return (struct library_weights){.tensor = tensor,
+                                    .widened_bytes =
+                                        tensor->dtype == TSSA_UINT8 ? tensor_count(tensor) : 0,
+                                    .widen = lose_128};
+}
+
+/* All zero points are this number; false: they are not one number. */
+static bool same_zero(const double *zeros, int64_t n, int64_t *zero)
+{
+    *zero = zeros ? (int64_t)zeros[0] : 0;
+    for (int64_t i = 1; zeros && i < n; i++)
+        if ((int64_t)zeros[i] != *zero)
+            return false;
+    return true;
+}
+
+static int threads_of(const struct kernel_args *args, const struct library_cache *cache)
+{
+    const struct team *team = args->env->team;
+    return cpu_library_threads(cache->context, team ? team->threads : 1);
+}
+
+static bool is_worth_it(int64_t results, int64_t terms)
+{
+    int64_t work;
+    return terms <= MOST_TERMS && results > 0 &&
+           (!i64_mul(results, terms, &work) || work >= MIN_WORK);
+}
+
+/* ---- Convolutions ---------------------------------------------------------------------------- */
+
+tssa_status *byte_sums_conv(struct kernel_args *args, struct library_cache *cache,
+                            const struct conv_job *job, const struct conv_zeros *zeros,
+                            int32_t *sums, bool *done)
+{
+    const struct library_weights weights = lowered(job->w);
+    const int64_t lost = weights.widened_bytes ? SIGN_BIT : 0;
+    const int64_t results = job->batch * job->out_channels * job->window.out_count;
+    struct library_problem problem;
+    struct conv_job unbiased = *job;
+    int64_t w_zero;
+    *done = false;
+    unbiased.bias = NULL;
+    if (!is_worth_it(results, job->in_channels / job->groups * job->window.kernel_count) ||
+        !same_zero(zeros->w, job->out_channels, &w_zero) || w_zero != lost ||
+        !conv_problem(&unbiased, job->x->dtype, &problem))
+        return NULL;
+    problem.conv.x_zero = (int64_t)zeros->x;
+    problem.threads = threads_of(args, cache);
+    if (!problem.threads)
+        return NULL;
+    struct library_call call = {.operands = {{job->x->data, 0}, {job->w->data, 0}},
+                                .result = {sums, 0}};
+    return library_compute(args, cache, &problem, &weights, &call, done);
+}
+
+/* ---- Products -------------------------------------------------------------------------------- */
+
+struct products {
+    struct matmul mm;
+    struct library_problem problem; /* of one */
+    struct library_weights weights;
+    const char *a, *b;
+    int32_t *sums;
+};
+
+static tssa_status *multiply(struct kernel_args *args, struct library_cache *cache,
+                             const struct products *p, int64_t i, bool *done)
+{
+    const struct matmul *mm = &p->mm;
+    int64_t rest = i, a = 0, b = 0;
+    for (int axis = mm->batch_rank - 1; axis >= 0; axis--) {
+        a += rest % mm->batch[axis] * mm->a_step[axis];
+        b += rest % mm->batch[axis] * mm->b_step[axis];
+        rest /= mm->batch[axis];
+    }
+    struct library_call call = {
+        .operands = {{(void *)(p->a + a), 0}, {(void *)(p->b + b), 0}},
+        .result = {p->sums + i * p->problem.matmul.m * p->problem.matmul.n, 0}};
+    return library_compute(args, cache, &p->problem, p->weights.widened_bytes ? &p->weights : NULL,
+                           &call, done);
+}
+
+tssa_status *byte_sums_matmul(struct kernel_args *args, struct library_cache *cache,
+                              const struct tensor *a, const struct tensor *b, const double *a_zeros,
+                              const double *b_zeros, int32_t *sums, bool *done)
+{
+    struct products p = {.weights = lowered(b), .a = a->data, .b = b->data, .sums = sums};
+    int64_t a_zero, b_zero;
+    *done = false;
+    TRY(matmul_resolve(a, b, &p.mm));
+    const int64_t rows = p.mm.a_dims[p.mm.a_rank - 2], k = p.mm.a_dims[p.mm.a_rank - 1],
+                  columns = p.mm.b_dims[p.mm.b_rank - 1];
+    if (!same_zero(a_zeros, rows, &a_zero) || !same_zero(b_zeros, columns, &b_zero))
+        return NULL;
+    matmul_fold_rows(&p.mm);
+    const int64_t m = p.mm.a_dims[p.mm.a_rank - 2];
+    if (!is_worth_it(m * columns, k) || (p.weights.widened_bytes && p.mm.batches != 1))
+        return NULL;
+    p.problem = (struct library_problem){
+        .kind = LIBRARY_MATMUL,
+        .dtype = a->dtype,
+        .threads = threads_of(args, cache),
+        .matmul = {.batch = 1,
+                   .m = m,
+                   .n = columns,
+                   .k = k,
+                   .a_row = k,
+                   .a_column = 1,
+                   .b_row = columns,
+                   .b_column = 1,
+                   .a_zero = a_zero,
+                   .b_zero = b_zero - (p.weights.widened_bytes ? (int64_t)SIGN_BIT : 0)}};
+    *done = p.problem.threads > 0;
+    for (int64_t i = 0; i < p.mm.batches && *done; i++) {
+        *done = false;
+        TRY(multiply(args, cache, &p, i, done));
+    }
+    return NULL;
+}

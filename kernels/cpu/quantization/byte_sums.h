@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Exact sums of products of bytes by the CPU's library. Left operands and images are INT8 or UINT8;
+ * weights and right operands INT8, or UINT8 which become INT8 by what both they and their zero
+ * point lose, 128.
+ */
+#ifndef TSSA_KERNELS_CPU_QUANTIZATION_BYTE_SUMS_H
+#define TSSA_KERNELS_CPU_QUANTIZATION_BYTE_SUMS_H
+
+#include "device/library_cache.h"
+#include "kernels/cpu/contraction/conv.h"
+
+/* Is the op's operand a constant, as weights that are kept for all runs are? */
+bool byte_sums_constant(const struct ir_op *op, uint32_t operand);
+
+/*
+ * sums[n][o][...], INT32, of a job without its bias. *done stays false where there is no library,
+ * it declines, the weights' zero points are not one number that it can say, a sum might leave
+ * INT32, or it is not worth it.
+ */
+tssa_status *byte_sums_conv(struct kernel_args *args, struct library_cache *cache,
+                            const struct conv_job *job, const struct conv_zeros *zeros,
+                            int32_t *sums, bool *done);
+
+/*
+ * The same of numpy's matmul. Zero points are NULL (none), or one per row of a, and per column of
+ * b, of each of its matrices.
+ */
+tssa_status *byte_sums_matmul(struct kernel_args *args, struct library_cache *cache,
+                              const struct tensor *a, const struct tensor *b, const double *a_zeros,
+                              const double *b_zeros, int32_t *sums, bool *done);
+
+#endif
