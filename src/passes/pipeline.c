@@ -91,7 +91,7 @@ static const struct stage level_2[] = {
     STAGE(1, "guard_loops"),
     STAGE(8, CLEAN),
     /* Other passes look for a MatMul, and for an Add. */
-    STAGE(1, "make_gemms", "fold_pads", "fold_scales", "dead_code"),
+    STAGE(1, "make_gemms", "fold_pads", "fold_scales", "dequantize_constants", "dead_code"),
 };
 /* clang-format on */
 
@@ -192,11 +192,18 @@ static const char *refuses_none(void *user, const struct ir_op *fuse)
     return NULL;
 }
 
-/* For who asks for the pass by name and lends nothing. */
+static bool sums_bytes(void *user)
+{
+    (void)user;
+    return true;
+}
+
+/* For who asks for passes by name and lends nothing. */
 static const struct ir_fusion any_fusion = {.classes = IR_FUSES_ALL,
                                             .machine = &cost_cpu,
                                             .most_operands = 32,
                                             .moves_inside = true,
+                                            .sums_bytes = sums_bytes,
                                             .refuses_whole = refuses_none};
 
 /* One optimization under way. */

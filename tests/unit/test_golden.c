@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Golden tests: every tests/golden/NAME.tir is parsed, verified and inferred, goes through the
- * passes that its first line names (`// run: dead_code identity`), and must then print as
- * NAME.expected says.
+ * passes that its first line names (`// run: dead_code identity`, or as for a session `// session:
+ * dead_code`), and must then print as NAME.expected says.
  *
  * With TSSA_UPDATE_GOLDEN=1 in the environment the expected files are written instead; look at the
  * difference before committing it.
@@ -53,24 +53,26 @@ static void print_remark(void *user, const tssa_remark *remark)
                 remark->message);
 }
 
-/* Runs the passes of the first line, `// run: a b`, if it is one. */
+/* Runs the passes of the first line, if it is one. */
 static tssa_status *run_passes(struct ir_graph *graph, const char *source, struct text *remarks)
 {
     char line[256], *rest = NULL;
     const char *names[MAX_PASSES];
     size_t count = 0, length = strcspn(source, "\n");
-    if (strncmp(source, "// run:", 7) != 0)
+    const bool session = strncmp(source, "// session:", 11) == 0;
+    if (!session && strncmp(source, "// run:", 7) != 0)
         return NULL;
     if (length >= sizeof line)
         return ERROR(TSSA_INVALID_ARGUMENT, "the line of passes is too long");
     memcpy(line, source, length);
     line[length] = '\0';
-    for (char *name = strtok_r(line + 7, " ,", &rest); name; name = strtok_r(NULL, " ,", &rest)) {
+    for (char *name = strtok_r(strchr(line, ':') + 1, " ,", &rest); name; name = strtok_r(NULL, " ,", &rest)) {
         if (count == MAX_PASSES)
             return ERROR(TSSA_INVALID_ARGUMENT, "too many passes");
         names[count++] = name;
     }
     const tssa_optimize_options options = {
+        .target = session ? TSSA_TARGET_SESSION : TSSA_TARGET_ONNX,
         .verify_after_passes = 1, .remark = print_remark, .remark_user = remarks};
     struct evaluator evaluator;
     evaluator_init(&evaluator, graph->allocator);

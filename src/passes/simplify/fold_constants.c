@@ -33,7 +33,7 @@
  * for what is not folded: results in FP16 may then differ in the last bit between the two models.
  */
 #include "ir/infer.h"
-#include "passes/pass.h"
+#include "passes/lower/quantized.h"
 
 #define MAX_RESULT ((size_t)256 << 10)
 #define MAX_REPLACED ((size_t)16 << 20)
@@ -60,7 +60,7 @@ static bool widens_floats(const struct ir_op *op)
 /* Somebody who reads the file wants it as it is. */
 static bool is_kept(const struct pass_context *pass, const struct ir_op *op)
 {
-    return pass_is_pinned(pass, op) || (!pass_is_for_session(pass) && widens_floats(op));
+    return pass_is_pinned(pass, op) || quantized_is_weight(op) || (!pass_is_for_session(pass) && widens_floats(op));
 }
 
 /* A pure op whose operands are constants, `but` for one of them; NULL: all. */
@@ -341,6 +341,8 @@ static tssa_status *fold(struct pass_context *pass, struct ir_op *op, struct ir_
 static tssa_status *visit(struct pass_context *pass, struct ir_op *op, struct ir_op **next)
 {
     if (!is_constant_but(op, NULL) || !has_results(op))
+        return NULL;
+    if (quantized_is_weight(op) && pass_is_for_session(pass))
         return NULL;
     if (is_kept(pass, op))
         return pass_remark(pass, TSSA_REMARK_MISSED, op,

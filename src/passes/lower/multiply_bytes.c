@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Products of dequantized values that are quantized again are computed of the bytes:
+ *
+ *     QuantizeLinear(Conv(DequantizeLinear(x), DequantizeLinear(w), b))    ->  QLinearConv(x, w, b)
+ *     QuantizeLinear(MatMul(DequantizeLinear(a), DequantizeLinear(b)))     ->  QLinearMatMul(a, b)
+ *
+ * A Relu in between goes where the zero point is the type's lowest value, which saturates as well.
+ * x and the result have one scale and zero point each, constant weights of a Conv perhaps one scale
+ * for each channel, the matrix b one for each column. b is rounded to a multiple of the product of
+ * the scales, which it was where the model's maker quantized it.
+ *
+ * Only in sessions whose device sums products of bytes exactly (ir_fusion.sums_bytes): elsewhere it
+ * takes longer than floats do. Weights that are not symmetric stay in float: there sums would need
+ * those of all that a kernel covers.
+ *
+ *   needs   constants where they are (fold_constants), but for weights
+ *   keeps   results but for one step of the quantization, where the number was half-way between two
+ *   breaks  DequantizeLinears may lose their uses (dead_code)
+ */
+#include <math.h>
+#include <string.h>
+
+#include "ir/fuse.h"
+#include "passes/lower/quantized.h"
+
+/* A value and what it is dequantized with. */
+struct bytes {
+    struct ir_value *value, *scale, *zero; /* zero NULL: 0 */
+};
+
+struct found {
+    struct ir_op *quantize, *product;
+    struct bytes x, w, y;
+};
+
+/* ---- Finding --------------------------------------------------------------------------------- */
+
+static bool is_byte(tssa_dtype dtype)
+{
+    return dtype == TSSA_INT8 || dtype == TSSA_UINT8;
+}
+
+static bool is_of_bytes(const struct ir_value *value)
+{
+    return value && value->type->kind == TYPE_TENSOR && is_byte(value->type->dtype);
+}
+
+static const struct tensor *constant_of(const struct ir_value *value)
+{
+    return value ? ir_value_constant(value) : NULL;
+}
+
+/* Scales in float32, `n` of them or one. */
+static bool has_scales(const struct bytes *bytes, int64_t n)
+{
+    const struct tensor *scale = constant_of(bytes->scale), *zero = constant_of(bytes->zero);
+    if (!scale || scale->dtype != TSSA_FLOAT || (bytes->zero && !zero))
+        return false;
+    const size_t count = tensor_count(scale);
+    return (count == 1 || count == (size_t)n) && scale->rank <= 1 &&
+           (!zero || (zero->dtype == bytes->value->type->dtype && tensor_count(zero) == count));
+}
+
+/* What the op reads as operand `index`, dequantized for it from bytes to float32. */
+static bool find_bytes(const struct ir_op *op, uint32_t index, struct bytes *bytes)
+{
+    const struct ir_value *value = ir_operand(op, index);
+    const struct ir_op *from = value ? value->op : NULL;
+    if (!from || !ir_op_is(from, IR_OP_DequantizeLinear) || value->type->dtype != TSSA_FLOAT ||
+        ir_attr_int(from, "block_size", 0) != 0 || !is_of_bytes(ir_operand(from, 0)))
+        return false;
+    *bytes = (struct bytes){ir_operand(from, 0), ir_operand(from, 1), ir_operand(from, 2)};
+    return true;
+}
+
+static int64_t zero_of(const struct tensor *zero, size_t i)
+{
+    return zero ? dtype_load_int64(zero->dtype, (const char *)zero->data + i) : 0;
+}
+
+/* Do weights mean what INT8 without zero points says? UINT8 do around 128. */
+static bool is_symmetric(const struct bytes *w)
+{
+    const struct tensor *zero = constant_of(w->zero);
+    const int64_t middle = w->value->type->dtype == TSSA_UINT8 ? 128 : 0;
+    const size_t n = zero ? tensor_count(zero) : 1;
+    bool symmetric = true;
+    for (size_t i = 0; i < n; i++)
+        symmetric &= zero_of(zero, i) == middle;
+    return symmetric;
+}
+
+static bool is_alone(const struct ir_op *op, const struct ir_op *user)
+{
+    const struct ir_use *use = op->results[0].uses;
+    return op->n_results == 1 && use && !use->next && op->parent == user->parent;
+}
+
+/* The product whose result the op quantizes, through a Relu that saturation is as good as. */
+static struct ir_op *find_product(const struct ir_op *quantize, const struct bytes *y)
+{
+    struct ir_op *op = ir_operand(quantize, 0)->op;
+    const int64_t lowest = y->value->type->dtype == TSSA_INT8 ? INT8_MIN : 0;
+    if (!op || !is_alone(op, quantize))
+        return NULL;
+    if (!ir_op_is(op, IR_OP_Relu) || zero_of(constant_of(y->zero), 0) != lowest)
+        return op;
+    struct ir_op *before = ir_operand(op, 0)->op;
+    return before && is_alone(before, op) ? before : NULL;
+}
+
+static bool takes_conv(const struct found *f)
+{
+    const struct tensor *w = constant_of(f->w.value),
+                        *bias = constant_of(ir_operand(f->product, 2));
+    const bool biased = ir_operand(f->product, 2) != NULL;
+    return w && w->rank >= 3 && w->rank <= 5 && is_symmetric(&f->w) &&
+           has_scales(&f->w, w->dims[0]) &&
+           ir_attr_int(f->product->operands[1].value->op, "axis", 1) == 0 &&
+           (!biased ||
+            (bias && bias->dtype == TSSA_FLOAT && bias->rank == 1 && bias->dims[0] == w->dims[0]));
+}
+
+/* Columns are the last axis. */
+static bool takes_matmul(const struct found *f)
+{
+    const struct ir_type *type = f->w.value->type;
+    const int64_t axis = ir_attr_int(f->product->operands[1].value->op, "axis", 1);
+    int64_t columns = 1;
+    if (type->rank < 2 || f->x.value->type->rank < 2)
+        return false;
+    const bool known = dim_is_const(type->dims[type->rank - 1], &columns);
+    const bool one = constant_of(f->w.scale) && tensor_count(constant_of(f->w.scale)) == 1;
+    return one ? has_scales(&f->w, 1)
+               : known && type->rank == 2 && (axis == 1 || axis == -1) && is_symmetric(&f->w) &&
+                     has_scales(&f->w, columns);
+}
+
+static bool find(struct ir_op *quantize, struct found *f)
+{
+    *f = (struct found){
+        .quantize = quantize,
+        .y = {&quantize->results[0], ir_operand(quantize, 1), ir_operand(quantize, 2)}};
+    if (!is_of_bytes(f->y.value) || !has_scales(&f->y, 1) || !ir_operand(quantize, 0))
+        return false;
+    f->product = find_product(quantize, &f->y);
+    if (!f->product || !find_bytes(f->product, 0, &f->x) || !find_bytes(f->product, 1, &f->w) ||
+        !has_scales(&f->x, 1))
+        return false;
+    return ir_op_is(f->product, IR_OP_Conv)     ? takes_conv(f)
+           : ir_op_is(f->product, IR_OP_MatMul) ? takes_matmul(f)
+                                                : false;
+}
+
+/* ---- Making ---------------------------------------------------------------------------------- */
+
+static struct tensor *new_tensor(struct ir_graph *graph, tssa_dtype dtype, int rank, int64_t n)
+{
+    const size_t bytes = (size_t)n * tssa_dtype_size(dtype);
+    struct tensor *tensor = ARENA_NEW(&graph->arena, struct tensor);
+    void *data = arena_alloc_aligned(&graph->arena, bytes + 1, TENSOR_ALIGNMENT);
+    if (!tensor || !data)
+        return NULL;
+    *tensor = (struct tensor){.dtype = dtype, .rank = rank, .dims = {n}, .data = data};
+    memset(data, 0, bytes);
+    return tensor;
+}
+
+static tssa_status *insert_constant(struct ir_graph *graph, struct tensor *tensor,
+                                    struct ir_op *before, struct ir_value **value)
+{
+    TRY_ALLOC(tensor);
+    struct ir_op *constant = ir_constant_create(graph, tensor);
+    TRY(pass_insert(constant, before));
+    *value = &constant->results[0];
+    return NULL;
+}
+
+/* The zero point, which these ops must be given. */
+static tssa_status *make_zero(struct ir_graph *graph, const struct found *f,
+                              const struct bytes *bytes, struct ir_value **zero)
+{
+    *zero = bytes->zero;
+    if (*zero)
+        return NULL;
+    struct tensor *none = new_tensor(graph, bytes->value->type->dtype, 0, 1);
+    return insert_constant(graph, none, f->quantize, zero);
+}
+
+static float scale_of(const struct bytes *bytes, int64_t i)
+{
+    const struct tensor *scale = constant_of(bytes->scale);
+    return ((const float *)scale->data)[tensor_count(scale) == 1 ? 0 : i];
+}
+
+/* In units of what sums are multiples of; NULL: one is too large for INT32. */
+static tssa_status *make_bias(struct ir_graph *graph, const struct found *f,
+                              const struct tensor *bias, struct tensor **made)
+{
+    const int64_t n = bias->dims[0];
+    *made = new_tensor(graph, TSSA_INT32, 1, n);
+    TRY_ALLOC(*made);
+    for (int64_t i = 0; i < n; i++) {
+        const double unit = (double)scale_of(&f->x, 0) * (double)scale_of(&f->w, i),
+                     steps = rint((double)((const float *)bias->data)[i] / unit);
+        if (!(steps > INT32_MIN && steps < INT32_MAX)) {
+            *made = NULL;
+            return NULL;
+        }
+        ((int32_t *)(*made)->data)[i] = (int32_t)steps;
+    }
+    return NULL;
+}
+
+static tssa_status *copy_attrs(struct ir_graph *graph, const struct ir_op *from, struct ir_op *to)
+{
+    for (uint32_t i = 0; i < from->n_attrs; i++)
+        if (!ir_op_set_attr(graph, to, &from->attrs[i]))
+            return status_out_of_memory();
+    return NULL;
+}
+
+/* Operands in the order of both ops; `bias` NULL: none. */
+static tssa_status *make(struct pass_context *pass, const struct found *f, struct ir_value *bias)
+{
+    const bool conv = ir_op_is(f->product, IR_OP_Conv);
+    struct ir_op *op = ir_op_create(
+        pass->graph, ir_op_info(conv ? IR_OP_QLinearConv : IR_OP_QLinearMatMul), bias ? 9 : 8, 1);
+    TRY_ALLOC(op);
+    op->version = ir_op_bind(op->info, IR_NEWEST_OPSET);
+    TRY(copy_attrs(pass->graph, f->product, op));
+    const struct bytes *operands[] = {&f->x, &f->w, &f->y};
+    for (uint32_t i = 0; i < 3; i++) {
+        struct ir_value *zero;
+        TRY(make_zero(pass->graph, f, operands[i], &zero));
+        uint32_t at = 3 * i;
+        if (i < 2)
+            ir_op_set_operand(op, at++, operands[i]->value);
+        ir_op_set_operand(op, at, operands[i]->scale);
+        ir_op_set_operand(op, at + 1, zero);
+    }
+    if (bias)
+        ir_op_set_operand(op, 8, bias);
+    TRY(pass_remark(pass, TSSA_REMARK_APPLIED, f->product, "multiplies bytes"));
+    return pass_replace(pass, f->quantize, op);
+}
+
+static tssa_status *rewrite(struct pass_context *pass, const struct found *f)
+{
+    const struct tensor *bias = constant_of(ir_operand(f->product, 2));
+    struct tensor *steps = NULL;
+    struct ir_value *value = NULL;
+    if (bias) {
+        TRY(make_bias(pass->graph, f, bias, &steps));
+        if (!steps)
+            return pass_remark(pass, TSSA_REMARK_MISSED, f->product,
+                               "does not multiply bytes: its bias is too large");
+        TRY(insert_constant(pass->graph, steps, f->quantize, &value));
+    }
+    return make(pass, f, value);
+}
+
+/* ---- The pass -------------------------------------------------------------------------------- */
+
+static tssa_status *visit(void *context, struct ir_op *op)
+{
+    struct pass_context *pass = context;
+    struct found f;
+    if (!ir_op_is(op, IR_OP_QuantizeLinear) || !find(op, &f) ||
+        !pass->fusion->sums_bytes(pass->fusion->user))
+        return NULL;
+    return rewrite(pass, &f);
+}
+
+tssa_status *pass_multiply_bytes(struct pass_context *pass)
+{
+    if (!pass_is_for_session(pass) || !pass->fusion || !pass->fusion->sums_bytes)
+        return NULL;
+    return ir_block_walk(pass->graph->body, visit, pass);
+}
