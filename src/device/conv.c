@@ -49,7 +49,8 @@ bool conv_problem(const struct conv_job *job, tssa_dtype dtype, struct library_p
                                   .groups = job->groups,
                                   .in_channels = job->in_channels,
                                   .out_channels = job->out_channels,
-                                  .biased = job->bias != NULL};
+                                  .biased = job->bias != NULL,
+                                  .channels_last = job->channels_last};
     for (int i = 0; i < w->rank; i++) {
         conv->in[i] = w->in[i];
         conv->out[i] = w->out[i];

@@ -18,6 +18,7 @@ struct conv_job {
     struct window window;
     int64_t batch, groups, in_channels, out_channels; /* channels of all groups together */
     const struct tensor *x, *w, *bias;                /* bias may be NULL */
+    bool channels_last; /* of x and y, whose dims here are channels first all the same */
 };
 
 tssa_status *conv_decode(const struct ir_op *op, struct conv_attrs *attrs);

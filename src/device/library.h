@@ -39,25 +39,40 @@ struct matmul_problem {
     int64_t a_zero, b_zero; /* of 8-bit integers: what is subtracted from all elements */
 };
 
+/*
+ * What becomes of sums of bytes: (sum + bias) * factor of the output channel, as floats, rounded to
+ * nearest even, + zero, in bytes that saturate. No sum with its bias is beyond 2^24, so that floats
+ * hold all of them.
+ */
+struct library_quantizer {
+    const float *factors;
+    int64_t dtype, zero;
+};
+
 #define CONV_MAX_RANK 3
 
-/* y[batch][out_channels][out...] = bias + sum of x * w; everything dense, channels first. */
+/* y[batch][out_channels][out...] = bias + sum of x * w; everything dense, channels first if nothing
+ * else is said. */
 struct conv_problem {
     int64_t rank;                                     /* spatial axes, 1 to CONV_MAX_RANK */
     int64_t batch, groups, in_channels, out_channels; /* channels of all groups together */
     int64_t in[CONV_MAX_RANK], out[CONV_MAX_RANK], kernel[CONV_MAX_RANK];
     int64_t stride[CONV_MAX_RANK], dilation[CONV_MAX_RANK], pad_begin[CONV_MAX_RANK],
         pad_end[CONV_MAX_RANK];
-    int64_t biased; /* 0 or 1 */
-    int64_t x_zero; /* of 8-bit integers: what is subtracted from x, and what is around it */
+    int64_t biased;        /* 0 or 1 */
+    int64_t x_zero;        /* of 8-bit integers: what is subtracted from x, and what is around it */
+    int64_t channels_last; /* of x and y: 1: they are the last axis; of bytes alone */
+    /* Of these: the address of a struct library_quantizer that lives as long as who asks, in whose
+     * bytes the result is, with a bias of INT32; 0: sums are. */
+    int64_t quantizer;
 };
 
 /* Nothing but int64_t: equal problems have equal bytes, of which library_same_problem compares
  * those in use. */
 struct library_problem {
-    int64_t kind;    /* enum library_kind */
+    int64_t kind; /* enum library_kind */
     /* tssa_dtype of operands and result. UINT8, INT8: of the first one; weights are INT8, and sums
-     * are INT32 and exact, without a bias. */
+     * are INT32 and exact, without a bias, unless they are quantized. */
     int64_t dtype;
     int64_t threads; /* of the host that compute it; 0 where none do */
     union {

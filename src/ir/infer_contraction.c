@@ -78,12 +78,14 @@ tssa_status *infer_set_conv(struct ir_graph *graph, struct ir_op *op, uint32_t w
     const struct dim *dims[TSSA_MAX_RANK];
     if (rank < 3 || infer_rank(op, w) != rank)
         return infer_set_unranked(op, 0, dtype);
+    const int last = ir_attr_int(op, IR_CHANNELS_LAST, 0) != 0;
     dims[0] = infer_dim(op, 0, 0);
-    dims[1] = infer_dim(op, w, 0);
+    dims[last ? rank - 1 : 1] = infer_dim(op, w, 0);
     for (int i = 2; i < rank; i++)
-        dims[i] = dim_is_const(infer_dim(op, w, i), &kernel)
-                      ? infer_window_dim(graph, op, infer_dim(op, 0, i), rank - 2, i - 2, kernel)
-                      : infer_fresh(op);
+        dims[i - last] =
+            dim_is_const(infer_dim(op, w, i), &kernel)
+                ? infer_window_dim(graph, op, infer_dim(op, 0, i - last), rank - 2, i - 2, kernel)
+                : infer_fresh(op);
     return infer_set_tensor(op, 0, dtype, rank, dims);
 }
 

@@ -246,9 +246,7 @@ static tssa_status *infer(struct op_run *run)
     for (uint32_t i = 0; i < run->n_inputs; i++)
         ir_op_set_operand(run->op, i, run->present[i] ? make_operand(run, i) : NULL);
     ir_op_append(run->graph->body, run->op);
-    tssa_status *status = ir_infer_graph(run->graph);
-    ir_op_remove(run->op); /* kernels learn nothing from what was inferred */
-    return status;
+    return ir_infer_graph(run->graph);
 }
 
 static void check_types(const struct op_run *run)
@@ -266,11 +264,15 @@ static void check_types(const struct op_run *run)
     }
 }
 
-void op_go(struct op_run *run)
+static void go(struct op_run *run, bool known)
 {
     tssa_status *status = infer(run);
+    if (!known) /* kernels learn nothing from what was inferred */
+        ir_op_remove(run->op);
     if (!status)
         status = op_try(run);
+    if (known)
+        ir_op_remove(run->op);
     if (!status) {
         check_types(run);
         return;
@@ -278,6 +280,16 @@ void op_go(struct op_run *run)
     print_error("%s: %s\n", run->op->info->name, tssa_status_message(status));
     tssa_status_free(status);
     fail();
+}
+
+void op_go(struct op_run *run)
+{
+    go(run, false);
+}
+
+void op_go_known(struct op_run *run)
+{
+    go(run, true);
 }
 
 void op_fails(struct op_run *run, const char *text)

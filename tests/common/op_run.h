@@ -81,6 +81,9 @@ void op_fails(struct op_run *run, const char *text);
  * an output is not of the type inferred. */
 void op_go(struct op_run *run);
 
+/* The same with a kernel that is prepared for operands which are all constants. */
+void op_go_known(struct op_run *run);
+
 /* Fails the test unless output `index` is a tensor of this shape. */
 const struct tensor *op_output(struct op_run *run, uint32_t index, tssa_dtype dtype, int rank,
                                const int64_t *dims);

@@ -14,6 +14,7 @@
 
 #include "base/dtype.h"
 #include "common/op_run.h"
+#include "ir/ops.h"
 
 #define MOST 65536
 #define ROUNDS 60
@@ -87,6 +88,7 @@ static uint8_t quantized(int64_t sum, float factor, int64_t zero, tssa_dtype dty
 
 struct conv {
     int64_t groups, in, out, size, kernel, stride, dilation, pad, result;
+    bool last, known; /* channels are the last axis; all is constant when the step is made */
     struct bytes x, w, x_zero, w_zeros;
 };
 
@@ -95,6 +97,7 @@ static struct conv conv;
 static void pick_conv(void)
 {
     const bool large = pick(0, 1);
+    conv.last = conv.known = false;
     conv.groups = pick(0, 2) ? 1 : pick(2, 4);
     conv.in = conv.groups * (large ? pick(1, 12) : pick(1, 2));
     conv.out = conv.groups * (pick(0, 3) ? pick(1, 10) : conv.in / conv.groups);
@@ -109,6 +112,18 @@ static void pick_conv(void)
         pick_conv();
 }
 
+static int64_t x_index(int64_t n, int64_t channel, int64_t row, int64_t column)
+{
+    return conv.last ? ((n * conv.size + row) * conv.size + column) * conv.in + channel
+                     : ((n * conv.in + channel) * conv.size + row) * conv.size + column;
+}
+
+static int64_t y_index(int64_t n, int64_t channel, int64_t row, int64_t column)
+{
+    return conv.last ? ((n * conv.result + row) * conv.result + column) * conv.out + channel
+                     : ((n * conv.out + channel) * conv.result + row) * conv.result + column;
+}
+
 /* The sum of products of one element of the result of batch n. */
 static int64_t conv_sum(int64_t n, int64_t o, int64_t y, int64_t x)
 {
@@ -121,9 +136,8 @@ static int64_t conv_sum(int64_t n, int64_t o, int64_t y, int64_t x)
                               column = x * conv.stride + kx * conv.dilation - conv.pad;
                 if (row < 0 || row >= conv.size || column < 0 || column >= conv.size)
                     continue;
-                const int64_t channel = n * conv.in + group * per_group + i;
-                sum += (at(&conv.x, (channel * conv.size + row) * conv.size + column) -
-                        zero_at(&conv.x_zero, 0)) *
+                const int64_t channel = group * per_group + i;
+                sum += (at(&conv.x, x_index(n, channel, row, column)) - zero_at(&conv.x_zero, 0)) *
                        (at(&conv.w, ((o * per_group + i) * conv.kernel + ky) * conv.kernel + kx) -
                         zero_at(&conv.w_zeros, o));
             }
@@ -135,9 +149,10 @@ static void begin_conv(struct op_run *run, enum ir_op_id id)
     const int64_t pads[] = {conv.pad, conv.pad, conv.pad, conv.pad};
     const int64_t strides[] = {conv.stride, conv.stride},
                   dilations[] = {conv.dilation, conv.dilation};
-    const int64_t x[] = {2, conv.in, conv.size, conv.size},
+    const int64_t first[] = {2, conv.in, conv.size, conv.size},
+                  last[] = {2, conv.size, conv.size, conv.in},
                   w[] = {conv.out, conv.in / conv.groups, conv.kernel, conv.kernel};
-    fill(&conv.x, either(), 4, x);
+    fill(&conv.x, either(), 4, conv.last ? last : first);
     fill(&conv.w, either(), 4, w);
     fill(&conv.x_zero, conv.x.dtype, 0, NULL);
     pick_zeros(&conv.w_zeros, conv.w.dtype, conv.out, true);
@@ -146,13 +161,19 @@ static void begin_conv(struct op_run *run, enum ir_op_id id)
     op_ints(run, "strides", 2, strides);
     op_ints(run, "dilations", 2, dilations);
     op_int(run, "group", conv.groups);
+    if (conv.last)
+        op_int(run, IR_CHANNELS_LAST, 1);
 }
 
 static const void *conv_result(struct op_run *run, tssa_dtype dtype)
 {
-    const int64_t dims[] = {2, conv.out, conv.result, conv.result};
-    op_go(run);
-    return op_output(run, 0, dtype, 4, dims)->data;
+    const int64_t first[] = {2, conv.out, conv.result, conv.result},
+                  last[] = {2, conv.result, conv.result, conv.out};
+    if (conv.known)
+        op_go_known(run);
+    else
+        op_go(run);
+    return op_output(run, 0, dtype, 4, conv.last ? last : first)->data;
 }
 
 static void test_conv_integer(void **state)
@@ -178,15 +199,19 @@ static void one_qlinear_conv(void)
 {
     static struct bytes y_zero;
     struct op_run run;
-    float x_scale = 0.02f, y_scale = 3.5f, w_scales[64];
+    /* powers of two: many results are half-way between two */
+    const bool halves = pick(0, 1);
+    float x_scale = halves ? 1 : 0.02f, y_scale = halves ? 64 : 3.5f, w_scales[64];
     int32_t bias[64];
-    const bool biased = pick(0, 1);
+    const bool biased = pick(0, 1), large = pick(0, 7) == 0;
     pick_conv();
+    conv.last = pick(0, 1);
+    conv.known = pick(0, 3) != 0;
     begin_conv(&run, IR_OP_QLinearConv);
     fill(&y_zero, either(), 0, NULL);
     for (int64_t o = 0; o < conv.out; o++) {
-        w_scales[o] = (float)pick(1, 100) / 64;
-        bias[o] = biased ? (int32_t)pick(-20000, 20000) : 0;
+        w_scales[o] = halves ? 1 : (float)pick(1, 100) / 64;
+        bias[o] = biased ? (int32_t)pick(-20000, 20000) * (large ? 1000 : 1) : 0;
     }
     add(&run, &conv.x);
     op_add(&run, TSSA_FLOAT, 0, NULL, &x_scale);
@@ -200,12 +225,12 @@ static void one_qlinear_conv(void)
         op_add(&run, TSSA_INT32, 1, &conv.out, bias);
     const uint8_t *y = conv_result(&run, y_zero.dtype);
     for (int64_t i = 0, area = conv.result * conv.result; i < 2 * conv.out * area; i++) {
-        const int64_t o = i / area % conv.out,
-                      sum = conv_sum(i / area / conv.out, o, i % area / conv.result,
-                                     i % conv.result) +
-                            bias[o];
-        assert_int_equal(y[i], quantized(sum, x_scale * w_scales[o] / y_scale, zero_at(&y_zero, 0),
-                                         y_zero.dtype));
+        const int64_t n = i / area / conv.out, o = i / area % conv.out,
+                      row = i % area / conv.result, column = i % conv.result;
+        assert_int_equal(y[y_index(n, o, row, column)],
+                         quantized(conv_sum(n, o, row, column) + bias[o],
+                                   x_scale * w_scales[o] / y_scale, zero_at(&y_zero, 0),
+                                   y_zero.dtype));
     }
     op_close(&run);
 }
@@ -213,7 +238,7 @@ static void one_qlinear_conv(void)
 static void test_qlinear_conv(void **state)
 {
     (void)state;
-    for (int round = 0; round < ROUNDS; round++)
+    for (int round = 0; round < 5 * ROUNDS; round++)
         one_qlinear_conv();
 }
 

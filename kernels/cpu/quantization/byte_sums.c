@@ -60,29 +60,45 @@ static bool is_worth_it(int64_t results, int64_t terms)
 
 /* ---- Convolutions ---------------------------------------------------------------------------- */
 
-tssa_status *byte_sums_conv(struct kernel_args *args, struct library_cache *cache,
-                            const struct conv_job *job, const struct conv_zeros *zeros,
-                            int32_t *sums, bool *done)
+static tssa_status *convolve(struct kernel_args *args, struct library_cache *cache,
+                             const struct conv_job *job, const struct conv_zeros *zeros,
+                             const struct library_quantizer *quantizer, void *y, bool *done)
 {
     const struct library_weights weights = lowered(job->w);
     const int64_t lost = weights.widened_bytes ? SIGN_BIT : 0;
     const int64_t results = job->batch * job->out_channels * job->window.out_count;
     struct library_problem problem;
-    struct conv_job unbiased = *job;
     int64_t w_zero;
     *done = false;
-    unbiased.bias = NULL;
     if (!is_worth_it(results, job->in_channels / job->groups * job->window.kernel_count) ||
         !same_zero(zeros->w, job->out_channels, &w_zero) || w_zero != lost ||
-        !conv_problem(&unbiased, job->x->dtype, &problem))
+        !conv_problem(job, job->x->dtype, &problem))
         return NULL;
     problem.conv.x_zero = (int64_t)zeros->x;
+    problem.conv.quantizer = (intptr_t)quantizer;
     problem.threads = threads_of(args, cache);
     if (!problem.threads)
         return NULL;
-    struct library_call call = {.operands = {{job->x->data, 0}, {job->w->data, 0}},
-                                .result = {sums, 0}};
+    struct library_call call = {
+        .operands = {{job->x->data, 0}, {job->w->data, 0}, {job->bias ? job->bias->data : NULL, 0}},
+        .result = {y, 0}};
     return library_compute(args, cache, &problem, &weights, &call, done);
+}
+
+tssa_status *byte_sums_conv(struct kernel_args *args, struct library_cache *cache,
+                            const struct conv_job *job, const struct conv_zeros *zeros,
+                            int32_t *sums, bool *done)
+{
+    struct conv_job unbiased = *job;
+    unbiased.bias = NULL;
+    return convolve(args, cache, &unbiased, zeros, NULL, sums, done);
+}
+
+tssa_status *byte_sums_quantized(struct kernel_args *args, struct library_cache *cache,
+                                 const struct conv_job *job, const struct conv_zeros *zeros,
+                                 const struct library_quantizer *quantizer, void *y, bool *done)
+{
+    return convolve(args, cache, job, zeros, quantizer, y, done);
 }
 
 /* ---- Products -------------------------------------------------------------------------------- */

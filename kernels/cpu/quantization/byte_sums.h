@@ -22,9 +22,14 @@ tssa_status *byte_sums_conv(struct kernel_args *args, struct library_cache *cach
                             const struct conv_job *job, const struct conv_zeros *zeros,
                             int32_t *sums, bool *done);
 
+/* The same, with its bias, and quantized (device/library.h): bytes, in y. */
+tssa_status *byte_sums_quantized(struct kernel_args *args, struct library_cache *cache,
+                                 const struct conv_job *job, const struct conv_zeros *zeros,
+                                 const struct library_quantizer *quantizer, void *y, bool *done);
+
 /*
- * The same of numpy's matmul. Zero points are NULL (none), or one per row of a, and per column of
- * b, of each of its matrices.
+ * The same of numpy's matmul, without more. Zero points are NULL (none), or one per row of a, and
+ * per column of b, of each of its matrices.
  */
 tssa_status *byte_sums_matmul(struct kernel_args *args, struct library_cache *cache,
                               const struct tensor *a, const struct tensor *b, const double *a_zeros,

@@ -162,7 +162,7 @@ static tssa_status *quantize_sums(struct kernel_args *args, const struct product
     const int32_t *from = sums->data;
     tssa_status *status = by_library(args, p, sums->data, done);
     for (int64_t i = 0; !status && *done && i < rows_of(p, y); i++)
-        requantize_channels_i32(r, from + i * p->columns, p->columns,
+        requantize_channels_i32(r, NULL, from + i * p->columns, p->columns,
                                 (char *)y->data + i * p->columns);
     buffer_release(sums);
     return status;

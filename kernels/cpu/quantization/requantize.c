@@ -43,7 +43,6 @@ static const float *factors_of(const struct requantize *r)
     return r->factors->data;
 }
 
-/* Products and quotient of float scales round as floats do. */
 static tssa_status *open_factors(struct kernel_args *args, uint32_t a_scale, uint32_t b_scale,
                                  uint32_t y_scale, int64_t channels, struct requantize *r)
 {
@@ -56,8 +55,15 @@ static tssa_status *open_factors(struct kernel_args *args, uint32_t a_scale, uin
     const double *b = scales->data;
     float *factors = r->factors->data;
     for (int64_t i = 0; i < channels; i++)
-        factors[i] = (float)a * (float)b[i] / (float)y;
+        factors[i] = requantize_factor((float)a, (float)b[i], (float)y);
     buffer_release(scales);
+    return NULL;
+}
+
+tssa_status *requantize_check(const struct tensor *zero)
+{
+    if (zero->dtype != TSSA_UINT8 && zero->dtype != TSSA_INT8)
+        return ERROR(TSSA_RUNTIME, "the result cannot be %s", tssa_dtype_name(zero->dtype));
     return NULL;
 }
 
@@ -67,8 +73,7 @@ tssa_status *requantize_open(struct kernel_args *args, uint32_t a_scale, uint32_
 {
     const struct tensor *zero;
     TRY(kernel_tensor(args, y_zero, &zero));
-    if (zero->dtype != TSSA_UINT8 && zero->dtype != TSSA_INT8)
-        return ERROR(TSSA_RUNTIME, "the result cannot be %s", tssa_dtype_name(zero->dtype));
+    TRY(requantize_check(zero));
     r->dtype = zero->dtype;
     r->low = r->dtype == TSSA_INT8 ? -128 : 0;
     r->high = r->dtype == TSSA_INT8 ? 127 : 255;
@@ -132,8 +137,20 @@ void requantize_row_i32(const struct requantize *r, int64_t channel, int32_t bia
     row_i32(*r, factors_of(r)[channel], bias, sums, count, out);
 }
 
-void requantize_channels_i32(const struct requantize *r, const int32_t *sums, int64_t count,
-                             void *out)
+VECTOR_PROCEDURE(biased_i32,
+                 (struct requantize r, const float *factors, const int32_t *biases,
+                  const int32_t *sums, int64_t n, uint8_t *bytes),
+                 (r, factors, biases, sums, n, bytes))
 {
-    channels_i32(*r, factors_of(r), sums, count, out);
+    for (int64_t i = 0; i < n; i++)
+        bytes[i] = quantize(&r, (float)((double)sums[i] + (double)biases[i]), factors[i]);
+}
+
+void requantize_channels_i32(const struct requantize *r, const int32_t *biases, const int32_t *sums,
+                             int64_t count, void *out)
+{
+    if (biases)
+        biased_i32(*r, factors_of(r), biases, sums, count, out);
+    else
+        channels_i32(*r, factors_of(r), sums, count, out);
 }

@@ -37,9 +37,10 @@ struct primitive {
 
 /* ---- Layouts --------------------------------------------------------------------------------- */
 
-enum layout { PLAIN, BLOCKS_16, BLOCKS_8, ANY, LAYOUTS };
+enum layout { PLAIN, BLOCKS_16, BLOCKS_8, ANY, LAST, LAYOUTS };
 
-static const int64_t block_of[LAYOUTS] = {[PLAIN] = 1, [BLOCKS_16] = 16, [BLOCKS_8] = 8, [ANY] = 1};
+static const int64_t block_of[LAYOUTS] = {
+    [PLAIN] = 1, [BLOCKS_16] = 16, [BLOCKS_8] = 8, [ANY] = 1, [LAST] = 1};
 
 /* Of images, by rank: batch, channels, two or three spatial axes. */
 static const dnnl_format_tag_t tags[LAYOUTS][SPACE] = {
@@ -47,6 +48,7 @@ static const dnnl_format_tag_t tags[LAYOUTS][SPACE] = {
     [BLOCKS_16] = {[4] = dnnl_aBcd16b, [5] = dnnl_aBcde16b},
     [BLOCKS_8] = {[4] = dnnl_aBcd8b, [5] = dnnl_aBcde8b},
     [ANY] = {[4] = dnnl_format_tag_any, [5] = dnnl_format_tag_any},
+    [LAST] = {[4] = dnnl_acdb, [5] = dnnl_acdeb},
 };
 
 /* AVX-512 has blocks of 16, AVX2 of 8. */
@@ -246,15 +248,53 @@ struct attrs {
     dnnl_primitive_attr_t conv, reorder;
 };
 
+static const struct library_quantizer *quantizer_of(const struct conv_problem *c)
+{
+    return (const struct library_quantizer *)(intptr_t)c->quantizer;
+}
+
 static bool find_types(struct primitive *p, const struct library_problem *problem)
 {
-    const dnnl_data_type_t floats = dnnl_f32;
+    const struct library_quantizer *quantizer = quantizer_of(&problem->conv);
     const bool bytes = problem->dtype != TSSA_FLOAT;
-    p->types[SRC] = !bytes ? floats : problem->dtype == TSSA_UINT8 ? dnnl_u8 : dnnl_s8;
-    p->types[WEIGHTS] = bytes ? dnnl_s8 : floats;
-    p->types[BIAS] = floats;
-    p->types[DST] = bytes ? dnnl_s32 : floats;
-    return !bytes || (onednn_sums_bytes() && !problem->conv.biased);
+    p->types[SRC] = !bytes ? dnnl_f32 : problem->dtype == TSSA_UINT8 ? dnnl_u8 : dnnl_s8;
+    p->types[WEIGHTS] = bytes ? dnnl_s8 : dnnl_f32;
+    p->types[BIAS] = bytes ? dnnl_s32 : dnnl_f32;
+    p->types[DST] = !bytes                           ? dnnl_f32
+                    : !quantizer                     ? dnnl_s32
+                    : quantizer->dtype == TSSA_UINT8 ? dnnl_u8
+                                                     : dnnl_s8;
+    return bytes ? onednn_sums_bytes() && (quantizer || !problem->conv.biased)
+                 : !problem->conv.channels_last;
+}
+
+#define PER_CHANNEL 2 /* a mask of axes */
+
+/* Rounded before the zero point is added, as halves are rounded to even. */
+static bool append_zero(dnnl_primitive_attr_t attr, int64_t zero)
+{
+    dnnl_post_ops_t ops = NULL;
+    const bool set =
+        dnnl_post_ops_create(&ops) == dnnl_success &&
+        dnnl_post_ops_append_eltwise(ops, 1, dnnl_eltwise_round, 0, 0) == dnnl_success &&
+        dnnl_post_ops_append_eltwise(ops, 1, dnnl_eltwise_linear, 1, (float)zero) == dnnl_success &&
+        dnnl_primitive_attr_set_post_ops(attr, ops) == dnnl_success;
+    dnnl_post_ops_destroy(ops);
+    return set;
+}
+
+static bool set_quantizer(dnnl_primitive_attr_t attr, const struct conv_problem *c)
+{
+    const struct library_quantizer *quantizer = quantizer_of(c);
+#if DNNL_VERSION_MAJOR >= 3
+    (void)attr;
+    return !quantizer; /* scales would be operands there */
+#else
+    return !quantizer ||
+           (dnnl_primitive_attr_set_output_scales(attr, c->out_channels, PER_CHANNEL,
+                                                  quantizer->factors) == dnnl_success &&
+            (quantizer->zero == 0 || append_zero(attr, quantizer->zero)));
+#endif
 }
 
 static bool set_zero(dnnl_primitive_attr_t attr, int64_t zero)
@@ -279,7 +319,7 @@ static bool make_attr(dnnl_primitive_attr_t *attr)
 static bool make_attrs(const struct conv_problem *c, struct attrs *attrs)
 {
     return make_attr(&attrs->conv) && make_attr(&attrs->reorder) &&
-           set_zero(attrs->conv, c->x_zero);
+           set_zero(attrs->conv, c->x_zero) && set_quantizer(attrs->conv, c);
 }
 
 static size_t aligned(size_t size)
@@ -347,8 +387,9 @@ static bool make(struct primitive *p, const struct conv_problem *c, const struct
         return false;
     strncpy(p->name, name_of(desc), sizeof p->name - 1);
     p->base.name = p->name;
-    bool described =
-        describe(c, p->types, &choices[CHOOSE_PLAIN], false, p->plain) && query_layouts(p, desc);
+    static const struct choice first = {PLAIN, PLAIN}, last = {LAST, LAST};
+    bool described = describe(c, p->types, c->channels_last ? &last : &first, false, p->plain) &&
+                     query_layouts(p, desc);
     if (!described)
         dnnl_primitive_desc_destroy(desc);
     if (!described || !make_unit(p, desc, &p->conv) || !make_reorder(p, SRC, attrs->reorder) ||

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/cpu/quantization/conv_bytes.h"
+
+#include <string.h>
+
+tssa_status *conv_bytes_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                uint32_t w, struct conv_bytes_state *state)
+{
+    TRY(conv_decode(op, &state->attrs));
+    state->channels_last = ir_attr_int(op, IR_CHANNELS_LAST, 0) != 0;
+    library_cache_open(&state->library, setup, byte_sums_constant(op, w));
+    return NULL;
+}
+
+void conv_bytes_release(const void *state)
+{
+    library_cache_close(&((struct conv_bytes_state *)(void *)state)->library);
+}
+
+static struct conv_bytes_state *state_of(const struct kernel_args *args)
+{
+    return (struct conv_bytes_state *)(void *)args->state;
+}
+
+struct library_cache *conv_bytes_library(const struct kernel_args *args)
+{
+    return &state_of(args)->library;
+}
+
+static tssa_status *check_8_bits(const struct tensor *tensor, const char *what)
+{
+    if (tensor->dtype != TSSA_UINT8 && tensor->dtype != TSSA_INT8)
+        return ERROR(TSSA_RUNTIME, "%s must be INT8 or UINT8, not %s", what,
+                     tssa_dtype_name(tensor->dtype));
+    return NULL;
+}
+
+/* The job's x, of dims channels first. */
+static void turn_first(struct conv_bytes *bytes)
+{
+    const int rank = bytes->job.x->rank;
+    bytes->x = *bytes->job.x;
+    bytes->job.channels_last = true;
+    bytes->job.x = &bytes->x;
+    if (rank < 3)
+        return;
+    const int64_t channels = bytes->x.dims[rank - 1];
+    memmove(bytes->x.dims + 2, bytes->x.dims + 1, (size_t)(rank - 2) * sizeof channels);
+    bytes->x.dims[1] = channels;
+}
+
+static void dims_last(int rank, int64_t *dims)
+{
+    const int64_t channels = dims[1];
+    memmove(dims + 1, dims + 2, (size_t)(rank - 2) * sizeof channels);
+    dims[rank - 1] = channels;
+}
+
+tssa_status *conv_bytes_open(struct kernel_args *args, uint32_t w, uint32_t x_zero, uint32_t w_zero,
+                             struct conv_bytes *bytes)
+{
+    struct conv_job *job = &bytes->job;
+    TRY(kernel_tensor(args, 0, &job->x));
+    TRY(kernel_tensor(args, w, &job->w));
+    TRY(check_8_bits(job->x, "the input"));
+    TRY(check_8_bits(job->w, "the weights"));
+    if (state_of(args)->channels_last)
+        turn_first(bytes);
+    TRY(conv_resolve(&state_of(args)->attrs, job, bytes->dims));
+    if (job->channels_last)
+        dims_last(bytes->x.rank, bytes->dims);
+    TRY(requantize_scalar(args, x_zero, 0, &bytes->zeros.x));
+    TRY(requantize_vector(args, w_zero, job->out_channels, 0, &bytes->w_zeros));
+    bytes->zeros.w = bytes->w_zeros->data;
+    return NULL;
+}
+
+void conv_bytes_close(struct conv_bytes *bytes)
+{
+    buffer_release(bytes->w_zeros);
+}
+
+/* ---- The reference --------------------------------------------------------------------------- */
+
+/* Bytes [batch][rows][columns] to [batch][columns][rows]. */
+static void turn(int64_t batch, int64_t rows, int64_t columns, const uint8_t *from, uint8_t *to)
+{
+    for (int64_t b = 0; b < batch; b++, from += rows * columns, to += rows * columns)
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t j = 0; j < columns; j++)
+                to[j * rows + i] = from[i * columns + j];
+}
+
+static tssa_status *turned_reference(struct kernel_args *args, const struct conv_bytes *bytes,
+                                     struct tensor *y, struct buffer *x_first,
+                                     struct buffer *y_first, conv_finish finish,
+                                     const void *context)
+{
+    struct conv_job job = bytes->job;
+    struct tensor x = bytes->x, first = *y;
+    const int64_t in = job.in_channels, out = job.out_channels, pixels = job.window.out_count;
+    if (tensor_count(&x) > 0)
+        turn(job.batch, (int64_t)tensor_count(&x) / job.batch / in, in, x.data, x_first->data);
+    x.data = x_first->data;
+    first.data = y_first->data;
+    first.dims[1] = out;
+    for (int i = 2; i < y->rank; i++)
+        first.dims[i] = y->dims[i - 1];
+    job.x = &x;
+    TRY(conv_reference(args, &job, &bytes->zeros, &first, finish, context));
+    turn(job.batch, out, pixels, first.data, y->data);
+    return NULL;
+}
+
+tssa_status *conv_bytes_reference(struct kernel_args *args, const struct conv_bytes *bytes,
+                                  struct tensor *y, conv_finish finish, const void *context)
+{
+    struct buffer *x_first = NULL, *y_first = NULL;
+    if (!bytes->job.channels_last)
+        return conv_reference(args, &bytes->job, &bytes->zeros, y, finish, context);
+    TRY(kernel_scratch(args, tensor_count(&bytes->x), &x_first));
+    tssa_status *status = kernel_scratch(args, tensor_count(y), &y_first);
+    if (!status)
+        status = turned_reference(args, bytes, y, x_first, y_first, finish, context);
+    buffer_release(x_first);
+    buffer_release(y_first);
+    return status;
+}

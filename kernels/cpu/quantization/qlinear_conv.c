@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * QLinearConv (ai.onnx 10). Sums of products of 8-bit integers are exact, by the library in INT32
+ * or by the reference in double; they are scaled, rounded to nearest even, and saturate. Where all
+ * but x is constant and floats hold every sum, the library does that, too.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "kernels/cpu/quantization/conv_bytes.h"
+
+extern const struct kernel cpu_kernel_QLinearConv;
+
+/* x and its scale and zero point come first. */
+enum operand { X_SCALE = 1, X_ZERO, W, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO, BIAS };
+
+struct qlinear_state {
+    struct conv_bytes_state conv; /* first: conv_bytes.h */
+    struct library_quantizer
+        quantizer; /* factors NULL: it differs from run to run, or sums are large */
+};
+
+#define GRAIN 8192 /* elements */
+
+/* ---- Preparing ------------------------------------------------------------------------------- */
+
+/* Integers up to here are floats. */
+#define MOST_SUM (INT64_C(1) << 24)
+#define MOST_X 255 /* less its zero point */
+
+static const struct tensor *constant_of(const struct ir_op *op, enum operand operand)
+{
+    const struct ir_value *value = ir_operand(op, operand);
+    return value ? ir_value_constant(value) : NULL;
+}
+
+/* Element i of as many as there are channels, or of one. */
+static const void *element(const struct tensor *tensor, int64_t i)
+{
+    const size_t at = tensor_count(tensor) == 1 ? 0 : (size_t)i;
+    return (const char *)tensor->data + at * tssa_dtype_size(tensor->dtype);
+}
+
+static bool is_scalar_or(const struct tensor *tensor, int64_t channels)
+{
+    return tensor && (tensor_count(tensor) == 1 || tensor_count(tensor) == (size_t)channels);
+}
+
+/* Can the sums of the channel, with its bias, be no larger than floats hold? */
+static bool is_small(const struct ir_op *op, const struct tensor *w, int64_t channel)
+{
+    const struct tensor *zeros = constant_of(op, W_ZERO), *bias = constant_of(op, BIAS);
+    const int64_t zero = dtype_load_int64(zeros->dtype, element(zeros, channel)),
+                  n = (int64_t)tensor_count(w) / w->dims[0];
+    int64_t sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += llabs(dtype_load_int64(w->dtype, (const char *)w->data + channel * n + i) - zero);
+    return sum * MOST_X +
+               (bias ? llabs(dtype_load_int64(bias->dtype, element(bias, channel))) : 0) <=
+           MOST_SUM;
+}
+
+/* Is all but x constant, and of the types and sizes that a run would ask for? */
+static bool is_constant(const struct ir_op *op)
+{
+    const struct tensor *w = constant_of(op, W), *bias = constant_of(op, BIAS),
+                        *zero = constant_of(op, Y_ZERO);
+    const int64_t channels = w && w->rank > 0 ? w->dims[0] : 0;
+    return channels > 0 && is_scalar_or(constant_of(op, X_SCALE), 1) &&
+           is_scalar_or(constant_of(op, Y_SCALE), 1) && is_scalar_or(zero, 1) &&
+           (zero->dtype == TSSA_UINT8 || zero->dtype == TSSA_INT8) &&
+           is_scalar_or(constant_of(op, W_SCALE), channels) &&
+           is_scalar_or(constant_of(op, W_ZERO), channels) &&
+           (!ir_operand(op, BIAS) ||
+            (bias && bias->dtype == TSSA_INT32 && bias->rank == 1 && bias->dims[0] == channels));
+}
+
+static float number(const struct tensor *tensor, int64_t i)
+{
+    return (float)dtype_load_double(tensor->dtype, element(tensor, i));
+}
+
+static tssa_status *find_quantizer(const struct ir_op *op, const struct kernel_setup *setup,
+                                   struct library_quantizer *quantizer)
+{
+    if (!is_constant(op))
+        return NULL;
+    const struct tensor *w = constant_of(op, W), *zero = constant_of(op, Y_ZERO);
+    float *factors = arena_alloc(setup->arena, (size_t)w->dims[0] * sizeof *factors);
+    TRY_ALLOC(factors);
+    for (int64_t i = 0; i < w->dims[0]; i++) {
+        if (!is_small(op, w, i))
+            return NULL;
+        factors[i] = requantize_factor(number(constant_of(op, X_SCALE), 0),
+                                       number(constant_of(op, W_SCALE), i),
+                                       number(constant_of(op, Y_SCALE), 0));
+    }
+    *quantizer =
+        (struct library_quantizer){factors, zero->dtype, dtype_load_int64(zero->dtype, zero->data)};
+    return NULL;
+}
+
+static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                            const void **result)
+{
+    struct qlinear_state *state = ARENA_NEW(setup->arena, struct qlinear_state);
+    TRY_ALLOC(state);
+    state->quantizer = (struct library_quantizer){0};
+    *result = state;
+    TRY(conv_bytes_prepare(op, setup, W, &state->conv));
+    return find_quantizer(op, setup, &state->quantizer);
+}
+
+/* ---- Of sums --------------------------------------------------------------------------------- */
+
+static void store_quantized(const void *context, int64_t channel, const void *sums, int64_t count,
+                            void *out)
+{
+    requantize_row(context, channel, sums, count, out);
+}
+
+struct rows {
+    const struct conv_job *job;
+    const struct requantize *r;
+    const int32_t *sums;
+    uint8_t *y;
+};
+
+static void requantize_rows(void *context, int64_t begin, int64_t end)
+{
+    const struct rows *rows = context;
+    const int64_t size = rows->job->window.out_count;
+    const int32_t *bias = rows->job->bias ? rows->job->bias->data : NULL;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t channel = i % rows->job->out_channels;
+        requantize_row_i32(rows->r, channel, bias ? bias[channel] : 0, rows->sums + i * size, size,
+                           rows->y + i * size);
+    }
+}
+
+/* Of all channels of each pixel. */
+static void requantize_pixels(void *context, int64_t begin, int64_t end)
+{
+    const struct rows *rows = context;
+    const int64_t channels = rows->job->out_channels;
+    const int32_t *bias = rows->job->bias ? rows->job->bias->data : NULL;
+    for (int64_t i = begin; i < end; i++)
+        requantize_channels_i32(rows->r, bias, rows->sums + i * channels, channels,
+                                rows->y + i * channels);
+}
+
+/* By the library; *done as there. */
+static tssa_status *sum_and_quantize(struct kernel_args *args, const struct conv_bytes *bytes,
+                                     const struct requantize *r, struct tensor *y, bool *done)
+{
+    const struct conv_job *job = &bytes->job;
+    struct buffer *sums = NULL;
+    TRY(kernel_scratch(args, tensor_count(y) * sizeof(int32_t), &sums));
+    tssa_status *status =
+        byte_sums_conv(args, conv_bytes_library(args), job, &bytes->zeros, sums->data, done);
+    struct rows work = {job, r, sums->data, y->data};
+    if (!status && *done && job->channels_last)
+        team_for(args->env->team, job->batch * job->window.out_count,
+                 GRAIN / (job->out_channels + 1) + 1, requantize_pixels, &work);
+    else if (!status && *done)
+        team_for(args->env->team, job->batch * job->out_channels,
+                 GRAIN / (job->window.out_count + 1) + 1, requantize_rows, &work);
+    buffer_release(sums);
+    return status;
+}
+
+static tssa_status *quantize(struct kernel_args *args, const struct conv_bytes *bytes,
+                             struct tensor *y, struct requantize *r)
+{
+    bool done = false;
+    TRY(requantize_open(args, X_SCALE, W_SCALE, Y_SCALE, Y_ZERO, bytes->job.out_channels, r));
+    if (tensor_count(y) > 0)
+        TRY(sum_and_quantize(args, bytes, r, y, &done));
+    return done ? NULL : conv_bytes_reference(args, bytes, y, store_quantized, r);
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+static tssa_status *open_run(struct kernel_args *args, struct conv_bytes *bytes, struct tensor **y)
+{
+    const struct tensor *zero;
+    struct conv_job *job = &bytes->job;
+    TRY(conv_bytes_open(args, W, X_ZERO, W_ZERO, bytes));
+    TRY(kernel_optional_tensor(args, BIAS, &job->bias));
+    if (job->bias && (job->bias->dtype != TSSA_INT32 || job->bias->rank != 1 ||
+                      job->bias->dims[0] != job->out_channels))
+        return ERROR(TSSA_RUNTIME, "the bias must be %" PRId64 " INT32 values", job->out_channels);
+    TRY(kernel_tensor(args, Y_ZERO, &zero));
+    TRY(requantize_check(zero));
+    return kernel_output(args, 0, zero->dtype, job->x->rank, bytes->dims, y);
+}
+
+static tssa_status *convolve(struct kernel_args *args, struct conv_bytes *bytes)
+{
+    const struct qlinear_state *state = args->state;
+    struct requantize r = {0};
+    struct tensor *y;
+    bool done = false;
+    TRY(open_run(args, bytes, &y));
+    if (y && state->quantizer.factors)
+        TRY(byte_sums_quantized(args, conv_bytes_library(args), &bytes->job, &bytes->zeros,
+                                &state->quantizer, y->data, &done));
+    if (!y || done)
+        return NULL;
+    tssa_status *status = quantize(args, bytes, y, &r);
+    requantize_close(&r);
+    return status;
+}
+
+static tssa_status *run_QLinearConv(struct kernel_args *args)
+{
+    struct conv_bytes bytes = {0};
+    tssa_status *status = convolve(args, &bytes);
+    conv_bytes_close(&bytes);
+    return status;
+}
+
+const struct kernel cpu_kernel_QLinearConv = {
+    .prepare = prepare, .run = run_QLinearConv, .release = conv_bytes_release};

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Images whose channels are the last axis, from one convolution of bytes to the next:
+ *
+ *     b = QLinearConv(a), c = Relu(b), d = QLinearConv(c)
+ *       ->   a' = permute(a), b' = QLinearConv(a'), c' = Relu(b'), d' = QLinearConv(c'),
+ *            d = permute(d')
+ *
+ * Libraries compute convolutions of bytes so, and nothing of four bytes is moved for it. What is
+ * element-wise goes on with what it is given; others read the images turned back.
+ *
+ *   needs   multiply_bytes; only in sessions whose device sums bytes (ir_fusion.sums_bytes)
+ *   keeps   results' bits
+ *   breaks  permutations that nobody reads are left (dead_code)
+ */
+#include "ir/fuse.h"
+#include "ir/rule.h"
+#include "passes/pass.h"
+
+/* ---- Permutations ---------------------------------------------------------------------------- */
+
+/* The axis that axis i of the permuted comes from. */
+static int64_t from_axis(int rank, int i, bool last)
+{
+    if (i == 0)
+        return 0;
+    if (last)
+        return i == rank - 1 ? 1 : i + 1;
+    return i == 1 ? rank - 1 : i - 1;
+}
+
+static struct ir_op *permute(struct ir_graph *graph, struct ir_value *value, bool last)
+{
+    struct rule_param axes[TSSA_MAX_RANK];
+    const int rank = value->type->rank;
+    for (int i = 0; i < rank; i++)
+        axes[i] = rule_constant(from_axis(rank, i, last));
+    const struct rule_step step = {RULE_PERMUTE, (uint32_t)rank, axes};
+    const struct rule *rule = rule_create(graph, 1, &step);
+    return rule ? rule_access_create(graph, value, rule, 0, NULL) : NULL;
+}
+
+/* What the value is turned back from: the same with its channels last; NULL: it is not. */
+static struct ir_value *turned_from(const struct ir_value *value)
+{
+    const struct ir_op *op = value ? value->op : NULL;
+    if (!op || !ir_op_is(op, IR_OP_access))
+        return NULL;
+    const struct rule *rule = rule_of(op);
+    const int rank = value->type->rank;
+    if (rule->n_steps != 1 || rule->steps[0].kind != RULE_PERMUTE || rank < 3)
+        return NULL;
+    for (int i = 0; i < rank; i++)
+        if (rule->steps[0].params[i].value != from_axis(rank, i, false))
+            return NULL;
+    return ir_operand(op, 0);
+}
+
+/* The value with its channels last, made before the op where nobody has. */
+static tssa_status *turn(struct ir_graph *graph, struct ir_value *value, struct ir_op *before,
+                         struct ir_value **turned)
+{
+    *turned = turned_from(value);
+    if (*turned)
+        return NULL;
+    struct ir_op *access = permute(graph, value, true);
+    TRY(pass_insert(access, before));
+    *turned = &access->results[0];
+    return NULL;
+}
+
+/* ---- Ops ------------------------------------------------------------------------------------- */
+
+static bool is_conv(const struct ir_op *op)
+{
+    const struct ir_type *type = op->n_results ? op->results[0].type : NULL;
+    return ir_op_is(op, IR_OP_QLinearConv) && type->kind == TYPE_TENSOR && type->rank >= 3 &&
+           type->rank <= 5 && !ir_attr_int(op, IR_CHANNELS_LAST, 0);
+}
+
+static bool is_one_number(const struct ir_value *value)
+{
+    const struct ir_type *type = value->type;
+    return type->kind == TYPE_TENSOR &&
+           (type->rank == 0 || (type->rank == 1 && dim_is(type->dims[0], 1)));
+}
+
+static bool same_dims(const struct ir_type *a, const struct ir_type *b)
+{
+    bool same = a->kind == TYPE_TENSOR && b->kind == TYPE_TENSOR && a->rank == b->rank;
+    for (int i = 0; same && i < a->rank; i++)
+        same = a->dims[i] == b->dims[i];
+    return same;
+}
+
+/* Of images that are turned back, all of one shape, and of numbers; each element by itself. */
+static bool goes_on(const struct ir_op *op)
+{
+    const bool scales = ir_op_is(op, IR_OP_QuantizeLinear) || ir_op_is(op, IR_OP_DequantizeLinear);
+    uint32_t images = 0;
+    if ((!op->info->ew && !scales) || op->n_results != 1)
+        return false;
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const struct ir_value *value = ir_operand(op, i);
+        if (!value || is_one_number(value))
+            continue;
+        if (!turned_from(value) || !same_dims(value->type, op->results[0].type))
+            return false;
+        images++;
+    }
+    return images > 0;
+}
+
+static tssa_status *copy_attrs(struct ir_graph *graph, const struct ir_op *from, struct ir_op *to)
+{
+    for (uint32_t i = 0; i < from->n_attrs; i++)
+        if (!ir_op_set_attr(graph, to, &from->attrs[i]))
+            return status_out_of_memory();
+    return NULL;
+}
+
+/* The op on turned images, whose result is turned back in its place. */
+static tssa_status *replace(struct pass_context *pass, struct ir_op *op, bool conv)
+{
+    struct ir_graph *graph = pass->graph;
+    const struct ir_attr last = {
+        .name = intern_str(&graph->strings, IR_CHANNELS_LAST), .kind = IR_ATTR_INT, .i = 1};
+    struct ir_op *turned = ir_op_create(graph, op->info, op->n_operands, 1);
+    TRY_ALLOC(turned);
+    turned->version = op->version;
+    TRY(copy_attrs(graph, op, turned));
+    if (conv && (!last.name || !ir_op_set_attr(graph, turned, &last)))
+        return status_out_of_memory();
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        struct ir_value *value = ir_operand(op, i);
+        if (value && (conv ? i == 0 : !is_one_number(value)))
+            TRY(turn(graph, value, op, &value));
+        ir_op_set_operand(turned, i, value);
+    }
+    TRY(pass_insert(turned, op));
+    return pass_replace(pass, op, permute(graph, &turned->results[0], false));
+}
+
+static tssa_status *visit(void *context, struct ir_op *op)
+{
+    const bool conv = is_conv(op);
+    return conv || goes_on(op) ? replace(context, op, conv) : NULL;
+}
+
+tssa_status *pass_channels_last(struct pass_context *pass)
+{
+    if (!pass_is_for_session(pass) || !pass->fusion || !pass->fusion->sums_bytes)
+        return NULL;
+    return ir_block_walk(pass->graph->body, visit, pass);
+}
