@@ -126,6 +126,8 @@ struct device_library {
     const char *missed;
     bool (*is_there)(char *why, size_t size);
     dtype_mask types; /* of results; it may decline others' problems all the same */
+    /* Are sums of products of bytes computed, and exactly? This opens it. The function NULL: no. */
+    bool (*sums_bytes)(void);
     /* Tells by sizes alone, and opens nothing, whether the problem is worth asking for. The
      * function NULL: all are. */
     bool (*is_worth_it)(const struct library_problem *problem);

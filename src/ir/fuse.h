@@ -95,9 +95,6 @@ struct ir_fusion {
     bool updates;
     /* What the graph is given is the caller's memory: an assign into it is a copy first. */
     bool borrows;
-    /* Does a library sum products of bytes, exactly? That is not asked for without need: it may
-     * open the library. The function NULL: no. */
-    bool (*sums_bytes)(void *user);
     /* Why the op, of these classes, is in no kernel; NULL: it may be. The function is NULL: any may
      * be. */
     const char *(*refuses)(void *user, const struct ir_op *op);

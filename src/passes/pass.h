@@ -53,6 +53,7 @@ struct pass_context {
     void *evaluate_user;
     struct pass_batching batching;
     const struct ir_fusion *fusion; /* NULL: nobody makes kernels */
+    bool (*sums_bytes)(void);       /* as in struct pipeline */
     bool changed;                   /* set by a pass that changed the graph */
 };
 

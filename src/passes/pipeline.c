@@ -79,6 +79,8 @@ static const struct stage level_2[] = {
           "fold_lookups",
           CLEAN),
     STAGE(1, "explain_loops"),
+    /* With what is quantized before there are kernels: they take what is left in floats. */
+    STAGE(1, "multiply_bytes", "channels_last", "dequantize_constants", "dead_code"),
     /* Rules are still there: they say what a kernel reads. Nothing is fused unless kernels are
      * lent. Sessions that fuse for themselves go on behind it (pipeline_finish). */
     STAGE(1, FUSE),
@@ -91,7 +93,7 @@ static const struct stage level_2[] = {
     STAGE(1, "guard_loops"),
     STAGE(8, CLEAN),
     /* Other passes look for a MatMul, and for an Add. */
-    STAGE(1, "make_gemms", "fold_pads", "fold_scales", "dequantize_constants", "dead_code"),
+    STAGE(1, "make_gemms", "fold_pads", "fold_scales", "dead_code"),
 };
 /* clang-format on */
 
@@ -192,18 +194,11 @@ static const char *refuses_none(void *user, const struct ir_op *fuse)
     return NULL;
 }
 
-static bool sums_bytes(void *user)
-{
-    (void)user;
-    return true;
-}
-
-/* For who asks for passes by name and lends nothing. */
+/* For who asks for the pass by name and lends nothing. */
 static const struct ir_fusion any_fusion = {.classes = IR_FUSES_ALL,
                                             .machine = &cost_cpu,
                                             .most_operands = 32,
                                             .moves_inside = true,
-                                            .sums_bytes = sums_bytes,
                                             .refuses_whole = refuses_none};
 
 /* One optimization under way. */
@@ -281,7 +276,8 @@ static tssa_status *run_pass(struct runner *runner, const char *name, bool *chan
                                    .options = options,
                                    .evaluate = pipeline ? pipeline->evaluate : NULL,
                                    .evaluate_user = pipeline ? pipeline->evaluate_user : NULL,
-                                   .fusion = runner->fusion};
+                                   .fusion = runner->fusion,
+                                   .sums_bytes = pipeline ? pipeline->sums_bytes : NULL};
     if (pipeline)
         context.batching = pipeline->batching;
     tssa_status *status = run_told(runner, &context);

@@ -53,6 +53,11 @@ static void print_remark(void *user, const tssa_remark *remark)
                 remark->message);
 }
 
+static bool sums_bytes(void)
+{
+    return true;
+}
+
 /* Runs the passes of the first line, if it is one. */
 static tssa_status *run_passes(struct ir_graph *graph, const char *source, struct text *remarks)
 {
@@ -66,18 +71,23 @@ static tssa_status *run_passes(struct ir_graph *graph, const char *source, struc
         return ERROR(TSSA_INVALID_ARGUMENT, "the line of passes is too long");
     memcpy(line, source, length);
     line[length] = '\0';
-    for (char *name = strtok_r(strchr(line, ':') + 1, " ,", &rest); name; name = strtok_r(NULL, " ,", &rest)) {
+    for (char *name = strtok_r(strchr(line, ':') + 1, " ,", &rest); name;
+         name = strtok_r(NULL, " ,", &rest)) {
         if (count == MAX_PASSES)
             return ERROR(TSSA_INVALID_ARGUMENT, "too many passes");
         names[count++] = name;
     }
-    const tssa_optimize_options options = {
-        .target = session ? TSSA_TARGET_SESSION : TSSA_TARGET_ONNX,
-        .verify_after_passes = 1, .remark = print_remark, .remark_user = remarks};
+    const tssa_optimize_options options = {.target =
+                                               session ? TSSA_TARGET_SESSION : TSSA_TARGET_ONNX,
+                                           .verify_after_passes = 1,
+                                           .remark = print_remark,
+                                           .remark_user = remarks};
     struct evaluator evaluator;
     evaluator_init(&evaluator, graph->allocator);
-    const struct pipeline pipeline = {
-        .options = &options, .evaluate = evaluator_run, .evaluate_user = &evaluator};
+    const struct pipeline pipeline = {.options = &options,
+                                      .evaluate = evaluator_run,
+                                      .evaluate_user = &evaluator,
+                                      .sums_bytes = sums_bytes};
     tssa_status *status = pipeline_run_passes(graph, names, count, &pipeline);
     evaluator_free(&evaluator);
     return status;

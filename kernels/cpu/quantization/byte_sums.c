@@ -105,8 +105,8 @@ tssa_status *byte_sums_quantized(struct kernel_args *args, struct library_cache 
 
 struct products {
     struct matmul mm;
-    struct library_problem problem; /* of one */
-    struct library_weights weights;
+    struct library_problem problem;        /* of one */
+    const struct library_weights *weights; /* NULL: they are as they are wanted */
     const char *a, *b;
     int32_t *sums;
 };
@@ -124,15 +124,44 @@ static tssa_status *multiply(struct kernel_args *args, struct library_cache *cac
     struct library_call call = {
         .operands = {{(void *)(p->a + a), 0}, {(void *)(p->b + b), 0}},
         .result = {p->sums + i * p->problem.matmul.m * p->problem.matmul.n, 0}};
-    return library_compute(args, cache, &p->problem, p->weights.widened_bytes ? &p->weights : NULL,
-                           &call, done);
+    return library_compute(args, cache, &p->problem, p->weights, &call, done);
+}
+
+static tssa_status *multiply_all(struct kernel_args *args, struct library_cache *cache,
+                                 const struct products *p, bool *done)
+{
+    *done = p->problem.threads > 0;
+    for (int64_t i = 0; i < p->mm.batches && *done; i++) {
+        *done = false;
+        TRY(multiply(args, cache, p, i, done));
+    }
+    return NULL;
+}
+
+/* UINT8 right operands as INT8: of one matrix the library's cache keeps them, of several nobody. */
+static tssa_status *multiply_lowered(struct kernel_args *args, struct library_cache *cache,
+                                     const struct products *p, const struct tensor *b, bool *done)
+{
+    const struct library_weights weights = lowered(b);
+    struct products own = *p;
+    struct buffer *memory = NULL;
+    if (weights.widened_bytes && p->mm.batches == 1) {
+        own.weights = &weights;
+    } else if (weights.widened_bytes) {
+        TRY(kernel_scratch(args, weights.widened_bytes, &memory));
+        lose_128(b, memory->data);
+        own.b = memory->data;
+    }
+    tssa_status *status = multiply_all(args, cache, &own, done);
+    buffer_release(memory);
+    return status;
 }
 
 tssa_status *byte_sums_matmul(struct kernel_args *args, struct library_cache *cache,
                               const struct tensor *a, const struct tensor *b, const double *a_zeros,
                               const double *b_zeros, int32_t *sums, bool *done)
 {
-    struct products p = {.weights = lowered(b), .a = a->data, .b = b->data, .sums = sums};
+    struct products p = {.a = a->data, .b = b->data, .sums = sums};
     int64_t a_zero, b_zero;
     *done = false;
     TRY(matmul_resolve(a, b, &p.mm));
@@ -142,7 +171,7 @@ tssa_status *byte_sums_matmul(struct kernel_args *args, struct library_cache *ca
         return NULL;
     matmul_fold_rows(&p.mm);
     const int64_t m = p.mm.a_dims[p.mm.a_rank - 2];
-    if (!is_worth_it(m * columns, k) || (p.weights.widened_bytes && p.mm.batches != 1))
+    if (!is_worth_it(m * columns, k))
         return NULL;
     p.problem = (struct library_problem){
         .kind = LIBRARY_MATMUL,
@@ -157,11 +186,6 @@ tssa_status *byte_sums_matmul(struct kernel_args *args, struct library_cache *ca
                    .b_row = columns,
                    .b_column = 1,
                    .a_zero = a_zero,
-                   .b_zero = b_zero - (p.weights.widened_bytes ? (int64_t)SIGN_BIT : 0)}};
-    *done = p.problem.threads > 0;
-    for (int64_t i = 0; i < p.mm.batches && *done; i++) {
-        *done = false;
-        TRY(multiply(args, cache, &p, i, done));
-    }
-    return NULL;
+                   .b_zero = b_zero - (b->dtype == TSSA_UINT8 ? (int64_t)SIGN_BIT : 0)}};
+    return multiply_lowered(args, cache, &p, b, done);
 }

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/clones.h"
 #include "kernels/cpu/quantization/conv_bytes.h"
 
 extern const struct kernel cpu_kernel_QLinearConv;
@@ -46,16 +47,38 @@ static bool is_scalar_or(const struct tensor *tensor, int64_t channels)
     return tensor && (tensor_count(tensor) == 1 || tensor_count(tensor) == (size_t)channels);
 }
 
+#define STRETCH 4096 /* of which 32 bits hold the sum */
+
+VECTOR_FUNCTION(int64_t, sum_of_sizes, (const uint8_t *w, int64_t n, int32_t flip, int32_t zero),
+                (w, n, flip, zero))
+{
+    int64_t sum = 0;
+    for (int64_t i = 0; i < n; i += STRETCH) {
+        const int64_t end = i + STRETCH < n ? i + STRETCH : n;
+        int32_t part = 0;
+        for (int64_t j = i; j < end; j++) {
+            const int32_t size = ((int32_t)w[j] ^ flip) - zero;
+            part += size < 0 ? -size : size;
+        }
+        sum += part;
+    }
+    return sum;
+}
+
+/* INT8 are taken as UINT8 that are 128 larger, as is their zero point. */
+static int64_t weigh(const struct tensor *w, int64_t channel, int64_t n, int64_t zero)
+{
+    const int32_t more = w->dtype == TSSA_INT8 ? 128 : 0;
+    return sum_of_sizes((const uint8_t *)w->data + channel * n, n, more, (int32_t)zero + more);
+}
+
 /* Can the sums of the channel, with its bias, be no larger than floats hold? */
 static bool is_small(const struct ir_op *op, const struct tensor *w, int64_t channel)
 {
     const struct tensor *zeros = constant_of(op, W_ZERO), *bias = constant_of(op, BIAS);
     const int64_t zero = dtype_load_int64(zeros->dtype, element(zeros, channel)),
                   n = (int64_t)tensor_count(w) / w->dims[0];
-    int64_t sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += llabs(dtype_load_int64(w->dtype, (const char *)w->data + channel * n + i) - zero);
-    return sum * MOST_X +
+    return weigh(w, channel, n, zero) * MOST_X +
                (bias ? llabs(dtype_load_int64(bias->dtype, element(bias, channel))) : 0) <=
            MOST_SUM;
 }

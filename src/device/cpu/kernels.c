@@ -209,13 +209,6 @@ static const char *refuses_whole(void *user, const struct ir_op *fuse)
     return why;
 }
 
-static bool sums_bytes(void *user)
-{
-    const struct cpu_provider *provider = cpu_provider_open();
-    (void)user;
-    return provider && provider->sums_bytes();
-}
-
 static const struct ir_fusion *lend_fusion(struct device_context *context)
 {
     static const struct ir_fusion fusion = {
@@ -226,7 +219,6 @@ static const struct ir_fusion *lend_fusion(struct device_context *context)
         .most_operands = 32,
         .moves_inside = true,
         .borrows = true,
-        .sums_bytes = sums_bytes,
         .refuses = refuses,
         .refuses_planes = refuses_planes,
         .refuses_whole = refuses_whole,

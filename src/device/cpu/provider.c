@@ -63,6 +63,12 @@ static bool is_there(char *why, size_t size)
     return false;
 }
 
+static bool sums_bytes(void)
+{
+    const struct cpu_provider *provider = cpu_provider_open();
+    return provider && provider->sums_bytes();
+}
+
 static struct library_primitive *make(struct device_context *context,
                                       const struct library_problem *problem)
 {
@@ -75,5 +81,6 @@ const struct device_library cpu_library = {
         "convolutions and matrix products run on built-in kernels, which are several times slower",
     .is_there = is_there,
     .types = DTYPE_BIT(TSSA_FLOAT),
+    .sums_bytes = sums_bytes,
     .make = make,
 };

@@ -9,11 +9,10 @@
  * Libraries compute convolutions of bytes so, and nothing of four bytes is moved for it. What is
  * element-wise goes on with what it is given; others read the images turned back.
  *
- *   needs   multiply_bytes; only in sessions whose device sums bytes (ir_fusion.sums_bytes)
+ *   needs   multiply_bytes; only in sessions, where the library sums bytes (pipeline.sums_bytes)
  *   keeps   results' bits
  *   breaks  permutations that nobody reads are left (dead_code)
  */
-#include "ir/fuse.h"
 #include "ir/rule.h"
 #include "passes/pass.h"
 
@@ -147,9 +146,17 @@ static tssa_status *visit(void *context, struct ir_op *op)
     return conv || goes_on(op) ? replace(context, op, conv) : NULL;
 }
 
+static tssa_status *find_conv(void *context, struct ir_op *op)
+{
+    *(bool *)context |= is_conv(op);
+    return NULL;
+}
+
 tssa_status *pass_channels_last(struct pass_context *pass)
 {
-    if (!pass_is_for_session(pass) || !pass->fusion || !pass->fusion->sums_bytes)
+    bool any = false;
+    if (!pass_is_for_session(pass) || !pass->sums_bytes)
         return NULL;
-    return ir_block_walk(pass->graph->body, visit, pass);
+    TRY(ir_block_walk(pass->graph->body, find_conv, &any));
+    return any && pass->sums_bytes() ? ir_block_walk(pass->graph->body, visit, pass) : NULL;
 }

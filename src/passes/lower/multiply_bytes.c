@@ -5,14 +5,18 @@
  *     QuantizeLinear(Conv(DequantizeLinear(x), DequantizeLinear(w), b))    ->  QLinearConv(x, w, b)
  *     QuantizeLinear(MatMul(DequantizeLinear(a), DequantizeLinear(b)))     ->  QLinearMatMul(a, b)
  *
+ * A product with a constant matrix, Gemm's or MatMul's, is a convolution of an image of one row,
+ * whose pixels are the rows and whose channels are the last axis: libraries keep its weights
+ * packed, and take a bias.
+ *
  * A Relu in between goes where the zero point is the type's lowest value, which saturates as well.
  * x and the result have one scale and zero point each, constant weights of a Conv perhaps one scale
  * for each channel, the matrix b one for each column. b is rounded to a multiple of the product of
  * the scales, which it was where the model's maker quantized it.
  *
- * Only in sessions whose device sums products of bytes exactly (ir_fusion.sums_bytes): elsewhere it
- * takes longer than floats do. Weights that are not symmetric stay in float: there sums would need
- * those of all that a kernel covers.
+ * Only in sessions, where the CPU's library sums products of bytes exactly (pipeline.sums_bytes):
+ * elsewhere it takes longer than floats do. Weights that are not symmetric stay in float: there
+ * sums would need those of all that a kernel covers.
  *
  *   needs   constants where they are (fold_constants), but for weights
  *   keeps   results but for one step of the quantization, where the number was half-way between two
@@ -21,7 +25,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "ir/fuse.h"
 #include "passes/lower/quantized.h"
 
 /* A value and what it is dequantized with. */
@@ -32,6 +35,9 @@ struct bytes {
 struct found {
     struct ir_op *quantize, *product;
     struct bytes x, w, y;
+    bool flat;       /* a product with a constant matrix w */
+    bool turned;     /* whose rows are columns of the result */
+    int64_t in, out; /* its sizes */
 };
 
 /* ---- Finding --------------------------------------------------------------------------------- */
@@ -110,30 +116,73 @@ static struct ir_op *find_product(const struct ir_op *quantize, const struct byt
     return before && is_alone(before, op) ? before : NULL;
 }
 
+static bool has_axis(const struct ir_op *product, int64_t wanted, int64_t rank)
+{
+    const int64_t axis = ir_attr_int(product->operands[1].value->op, "axis", 1);
+    return axis == wanted || axis == wanted - rank;
+}
+
 static bool takes_conv(const struct found *f)
 {
     const struct tensor *w = constant_of(f->w.value),
                         *bias = constant_of(ir_operand(f->product, 2));
     const bool biased = ir_operand(f->product, 2) != NULL;
     return w && w->rank >= 3 && w->rank <= 5 && is_symmetric(&f->w) &&
-           has_scales(&f->w, w->dims[0]) &&
-           ir_attr_int(f->product->operands[1].value->op, "axis", 1) == 0 &&
+           has_scales(&f->w, w->dims[0]) && has_axis(f->product, 0, w->rank) &&
            (!biased ||
             (bias && bias->dtype == TSSA_FLOAT && bias->rank == 1 && bias->dims[0] == w->dims[0]));
+}
+
+/* No bias, or one number for each column. */
+static bool has_flat_bias(const struct found *f)
+{
+    const struct ir_value *value = ir_operand(f->product, 2);
+    const struct tensor *bias = constant_of(value);
+    return !value || (bias && bias->dtype == TSSA_FLOAT && bias->rank >= 1 &&
+                      bias->dims[bias->rank - 1] == f->out && tensor_count(bias) == (size_t)f->out);
+}
+
+/* Can the result's dims be told by those that are known and one that is not? */
+static bool has_told_dims(const struct ir_type *type)
+{
+    int unknown = 0;
+    int64_t size;
+    for (int i = 0; i + 1 < type->rank; i++)
+        unknown += !dim_is_const(type->dims[i], &size) || size == 0;
+    return type->rank >= 2 && unknown <= 1;
+}
+
+/* With a constant matrix. */
+static bool takes_flat(struct found *f)
+{
+    const struct tensor *w = constant_of(f->w.value);
+    const bool gemm = ir_op_is(f->product, IR_OP_Gemm);
+    if (!w || w->rank != 2 ||
+        (gemm &&
+         (ir_attr_int(f->product, "transA", 0) != 0 || ir_attr_float(f->product, "alpha", 1) != 1 ||
+          ir_attr_float(f->product, "beta", 1) != 1)))
+        return false;
+    f->flat = true;
+    f->turned = gemm && ir_attr_int(f->product, "transB", 0) != 0;
+    f->out = w->dims[f->turned ? 0 : 1];
+    f->in = w->dims[f->turned ? 1 : 0];
+    const bool one = constant_of(f->w.scale) && tensor_count(constant_of(f->w.scale)) == 1;
+    return f->in > 0 && f->out > 0 && is_symmetric(&f->w) && has_scales(&f->w, f->out) &&
+           (one || has_axis(f->product, f->turned ? 0 : 1, 2)) && has_flat_bias(f) &&
+           f->x.value->type->rank >= 2 && has_told_dims(f->y.value->type);
 }
 
 /* Columns are the last axis. */
 static bool takes_matmul(const struct found *f)
 {
     const struct ir_type *type = f->w.value->type;
-    const int64_t axis = ir_attr_int(f->product->operands[1].value->op, "axis", 1);
     int64_t columns = 1;
     if (type->rank < 2 || f->x.value->type->rank < 2)
         return false;
     const bool known = dim_is_const(type->dims[type->rank - 1], &columns);
     const bool one = constant_of(f->w.scale) && tensor_count(constant_of(f->w.scale)) == 1;
     return one ? has_scales(&f->w, 1)
-               : known && type->rank == 2 && (axis == 1 || axis == -1) && is_symmetric(&f->w) &&
+               : known && type->rank == 2 && has_axis(f->product, 1, 2) && is_symmetric(&f->w) &&
                      has_scales(&f->w, columns);
 }
 
@@ -148,9 +197,11 @@ static bool find(struct ir_op *quantize, struct found *f)
     if (!f->product || !find_bytes(f->product, 0, &f->x) || !find_bytes(f->product, 1, &f->w) ||
         !has_scales(&f->x, 1))
         return false;
-    return ir_op_is(f->product, IR_OP_Conv)     ? takes_conv(f)
-           : ir_op_is(f->product, IR_OP_MatMul) ? takes_matmul(f)
-                                                : false;
+    if (ir_op_is(f->product, IR_OP_Conv))
+        return takes_conv(f);
+    if (ir_op_is(f->product, IR_OP_MatMul) || ir_op_is(f->product, IR_OP_Gemm))
+        f->flat = takes_flat(f);
+    return f->flat || (ir_op_is(f->product, IR_OP_MatMul) && takes_matmul(f));
 }
 
 /* ---- Making ---------------------------------------------------------------------------------- */
@@ -198,7 +249,7 @@ static float scale_of(const struct bytes *bytes, int64_t i)
 static tssa_status *make_bias(struct ir_graph *graph, const struct found *f,
                               const struct tensor *bias, struct tensor **made)
 {
-    const int64_t n = bias->dims[0];
+    const int64_t n = (int64_t)tensor_count(bias);
     *made = new_tensor(graph, TSSA_INT32, 1, n);
     TRY_ALLOC(*made);
     for (int64_t i = 0; i < n; i++) {
@@ -213,23 +264,13 @@ static tssa_status *make_bias(struct ir_graph *graph, const struct found *f,
     return NULL;
 }
 
-static tssa_status *copy_attrs(struct ir_graph *graph, const struct ir_op *from, struct ir_op *to)
-{
-    for (uint32_t i = 0; i < from->n_attrs; i++)
-        if (!ir_op_set_attr(graph, to, &from->attrs[i]))
-            return status_out_of_memory();
-    return NULL;
-}
-
 /* Operands in the order of both ops; `bias` NULL: none. */
-static tssa_status *make(struct pass_context *pass, const struct found *f, struct ir_value *bias)
+static tssa_status *make(struct pass_context *pass, const struct found *f, enum ir_op_id id,
+                         struct ir_value *bias, struct ir_op **made)
 {
-    const bool conv = ir_op_is(f->product, IR_OP_Conv);
-    struct ir_op *op = ir_op_create(
-        pass->graph, ir_op_info(conv ? IR_OP_QLinearConv : IR_OP_QLinearMatMul), bias ? 9 : 8, 1);
+    struct ir_op *op = ir_op_create(pass->graph, ir_op_info(id), bias ? 9 : 8, 1);
     TRY_ALLOC(op);
     op->version = ir_op_bind(op->info, IR_NEWEST_OPSET);
-    TRY(copy_attrs(pass->graph, f->product, op));
     const struct bytes *operands[] = {&f->x, &f->w, &f->y};
     for (uint32_t i = 0; i < 3; i++) {
         struct ir_value *zero;
@@ -242,7 +283,100 @@ static tssa_status *make(struct pass_context *pass, const struct found *f, struc
     }
     if (bias)
         ir_op_set_operand(op, 8, bias);
-    TRY(pass_remark(pass, TSSA_REMARK_APPLIED, f->product, "multiplies bytes"));
+    *made = op;
+    return NULL;
+}
+
+static tssa_status *make_reshape(struct ir_graph *graph, const struct found *f,
+                                 struct ir_value *value, int rank, const int64_t *dims,
+                                 struct ir_op **made)
+{
+    struct ir_op *shape = ir_constant_ints(graph, 1, (size_t)rank, dims);
+    TRY(pass_insert(shape, f->quantize));
+    *made = ir_op_create(graph, ir_op_info(IR_OP_Reshape), 2, 1);
+    TRY_ALLOC(*made);
+    (*made)->version = ir_op_bind((*made)->info, IR_NEWEST_OPSET);
+    ir_op_set_operand(*made, 0, value);
+    ir_op_set_operand(*made, 1, &shape->results[0]);
+    return NULL;
+}
+
+#define TILE 64 /* rows and columns that are in the cache at once */
+
+static void turn_tile(const struct found *f, int64_t o, int64_t i, const char *from, char *to)
+{
+    const int64_t o_end = o + TILE < f->out ? o + TILE : f->out,
+                  i_end = i + TILE < f->in ? i + TILE : f->in;
+    for (; o < o_end; o++)
+        for (int64_t k = i; k < i_end; k++)
+            to[o * f->in + k] = from[k * f->out + o];
+}
+
+/* The matrix as weights of a convolution: [out][in][1][1]. */
+static tssa_status *make_weights(struct ir_graph *graph, const struct found *f,
+                                 struct ir_value **value)
+{
+    const struct tensor *matrix = constant_of(f->w.value);
+    struct tensor *w = ARENA_NEW(&graph->arena, struct tensor);
+    TRY_ALLOC(w);
+    *w = *matrix;
+    w->rank = 4;
+    w->dims[0] = f->out;
+    w->dims[1] = f->in;
+    w->dims[2] = w->dims[3] = 1;
+    if (!f->turned) {
+        const char *from = matrix->data;
+        char *to = arena_alloc_aligned(&graph->arena, tensor_count(w) + 1, TENSOR_ALIGNMENT);
+        TRY_ALLOC(to);
+        w->data = to;
+        for (int64_t o = 0; o < f->out; o += TILE)
+            for (int64_t i = 0; i < f->in; i += TILE)
+                turn_tile(f, o, i, from, to);
+    }
+    return insert_constant(graph, w, f->quantize, value);
+}
+
+/* The dims of the result, one of which may be told by the others. */
+static void told_dims(const struct ir_type *type, int64_t *dims)
+{
+    for (int i = 0; i < type->rank; i++)
+        if (!dim_is_const(type->dims[i], &dims[i]) || dims[i] == 0)
+            dims[i] = -1;
+}
+
+static tssa_status *make_flat(struct pass_context *pass, const struct found *f,
+                              struct ir_value *bias)
+{
+    struct ir_graph *graph = pass->graph;
+    const struct ir_type *type = f->y.value->type;
+    const struct ir_attr last = {
+        .name = intern_str(&graph->strings, IR_CHANNELS_LAST), .kind = IR_ATTR_INT, .i = 1};
+    const int64_t image[] = {1, 1, -1, f->in};
+    struct found flat = *f;
+    struct ir_op *reshape, *op;
+    int64_t dims[TSSA_MAX_RANK];
+    told_dims(type, dims);
+    TRY(make_reshape(graph, f, f->x.value, 4, image, &reshape));
+    TRY(pass_insert(reshape, f->quantize));
+    flat.x.value = &reshape->results[0];
+    TRY(make_weights(graph, f, &flat.w.value));
+    TRY(make(pass, &flat, IR_OP_QLinearConv, bias, &op));
+    if (!last.name || !ir_op_set_attr(graph, op, &last))
+        return status_out_of_memory();
+    TRY(pass_insert(op, f->quantize));
+    TRY(make_reshape(graph, f, &op->results[0], type->rank, dims, &reshape));
+    return pass_replace(pass, f->quantize, reshape);
+}
+
+static tssa_status *make_same(struct pass_context *pass, const struct found *f,
+                              struct ir_value *bias)
+{
+    const bool conv = ir_op_is(f->product, IR_OP_Conv);
+    struct ir_op *op;
+    TRY(make(pass, f, conv ? IR_OP_QLinearConv : IR_OP_QLinearMatMul, bias, &op));
+    for (uint32_t i = 0; i < f->product->n_attrs; i++)
+        if (!ir_op_set_attr(pass->graph, op, &f->product->attrs[i]))
+            return status_out_of_memory();
     return pass_replace(pass, f->quantize, op);
 }
 
@@ -258,7 +392,8 @@ static tssa_status *rewrite(struct pass_context *pass, const struct found *f)
                                "does not multiply bytes: its bias is too large");
         TRY(insert_constant(pass->graph, steps, f->quantize, &value));
     }
-    return make(pass, f, value);
+    TRY(pass_remark(pass, TSSA_REMARK_APPLIED, f->product, "multiplies bytes"));
+    return f->flat ? make_flat(pass, f, value) : make_same(pass, f, value);
 }
 
 /* ---- The pass -------------------------------------------------------------------------------- */
@@ -267,15 +402,14 @@ static tssa_status *visit(void *context, struct ir_op *op)
 {
     struct pass_context *pass = context;
     struct found f;
-    if (!ir_op_is(op, IR_OP_QuantizeLinear) || !find(op, &f) ||
-        !pass->fusion->sums_bytes(pass->fusion->user))
+    if (!ir_op_is(op, IR_OP_QuantizeLinear) || !find(op, &f) || !pass->sums_bytes())
         return NULL;
     return rewrite(pass, &f);
 }
 
 tssa_status *pass_multiply_bytes(struct pass_context *pass)
 {
-    if (!pass_is_for_session(pass) || !pass->fusion || !pass->fusion->sums_bytes)
+    if (!pass_is_for_session(pass) || !pass->sums_bytes)
         return NULL;
     return ir_block_walk(pass->graph->body, visit, pass);
 }
