@@ -95,17 +95,25 @@ static bool open_folder(struct cache *cache, const char *path, char *message, si
                0);
 }
 
+bool cache_open_as(struct cache *cache, const char *path, const struct cache_key *key,
+                   char *message, size_t size)
+{
+    *cache = (struct cache){.folder = -1, .key = *key};
+    snprintf(cache->key.version, sizeof cache->key.version, "%s", TSSA_VERSION);
+    return open_folder(cache, path, message, size);
+}
+
 bool cache_open(struct cache *cache, const char *path, enum codegen_level level, char *message,
                 size_t size)
 {
     char plugin[PATH_MAX];
-    *cache = (struct cache){.folder = -1, .key = {.level = level}};
-    snprintf(cache->key.version, sizeof cache->key.version, "%s", TSSA_VERSION);
-    isa_describe(cache->key.processor, sizeof cache->key.processor);
+    struct cache_key key = {.level = level};
+    isa_describe(key.processor, sizeof key.processor);
+    *cache = (struct cache){.folder = -1};
     if (!plugin_file(CODEGEN_PLUGIN ".so", plugin, sizeof plugin) ||
-        !file_identify(plugin, &cache->key.generator))
+        !file_identify(plugin, &key.generator))
         return true; /* nothing is compiled, which is said anyhow */
-    return open_folder(cache, path, message, size);
+    return cache_open_as(cache, path, &key, message, size);
 }
 
 void cache_close(struct cache *cache)

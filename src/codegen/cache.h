@@ -22,9 +22,9 @@
 
 /* What code is made by and for, besides the kernel. Every byte counts. */
 struct cache_key {
-    char version[32]; /* of tssa */
-    char processor[192];
-    struct file_identity generator; /* the plugin */
+    char version[32];               /* of tssa */
+    char processor[192];            /* or what else runs it */
+    struct file_identity generator; /* the plugin, where there is one */
     uint64_t level;
 };
 
@@ -33,10 +33,14 @@ struct cache {
     struct cache_key key;
 };
 
-/* Makes the folder where there is none. False: it cannot be used, and why is in `message`. Close it
- * in any case. */
+/* For code of the plugin for this machine. Makes the folder where there is none. False: it cannot
+ * be used, and why is in `message`. Close it in any case. */
 bool cache_open(struct cache *cache, const char *path, enum codegen_level level, char *message,
                 size_t size);
+/* The same for code of another kind, with a key that is not of this machine's; its version is
+ * filled in. */
+bool cache_open_as(struct cache *cache, const char *path, const struct cache_key *key,
+                   char *message, size_t size);
 void cache_close(struct cache *cache);
 
 /* What an entry is found by: the bytes of a kernel, or of what else it is. */
