@@ -600,7 +600,8 @@ TSSA_API void tssa_session_free(tssa_session *session);
 /* What has been compiled for a session. */
 typedef struct tssa_compile_info {
     int pending;          /* 1: in the background it is not done yet, and what follows is 0 */
-    size_t kernels;       /* fused operators that are kernels in runs that begin now */
+    size_t kernels;       /* fused operators that are kernels in runs that begin now; on a device
+                             that launches grids what was compiled until now */
     size_t cached;        /* of these, how many were not compiled but found on disk */
     size_t refused;       /* fused operators that could not be kernels, and are run one by one */
     uint64_t nanoseconds; /* from when the session was made until they were ready */

@@ -284,8 +284,6 @@ static enum exit_code tell_end(const struct job *job, tssa_status *status)
 static tssa_status *print_kernels(const struct job *job)
 {
     tssa_compile_info info;
-    if (job->arguments.common.compile == TSSA_COMPILE_OFF)
-        return NULL;
     TRY(tssa_session_compiled(job->session, &info));
     if (info.pending)
         printf("kernels: not compiled yet\n");

@@ -72,16 +72,13 @@ static tssa_status *remark_loops(struct generation *generation, const tssa_sessi
 }
 
 /* Where a session is to be compiled before its first run. */
-static tssa_status *compile_waiting(struct tssa_session *session,
+static tssa_status *compile_waiting(const struct tssa_session *session,
                                     const tssa_session_options *options)
 {
     const struct device *device = session->device->device;
-    const uint64_t start = clock_monotonic();
     if (!device->compile_waiting || options->compile != TSSA_COMPILE_WAIT)
         return NULL;
-    TRY(device->compile_waiting(session->device));
-    session->compile_ns += clock_monotonic() - start;
-    return NULL;
+    return device->compile_waiting(session->device);
 }
 
 static tssa_status *fill_session(struct tssa_session *session, const struct tssa_model *model,
@@ -128,6 +125,7 @@ static tssa_status *open_device(struct tssa_session *session, struct tssa_contex
     if (device == context->device.device)
         return NULL;
     device_context_open(&session->own, device, &context->allocator, &context->team);
+    session->own.cache = context->cache;
     if (!device->is_host)
         session->own.host = &context->device;
     if (data_share > 0)
@@ -177,6 +175,7 @@ tssa_status *session_create_on(struct tssa_model *model, const struct device *de
     model_retain(model);
     pthread_mutex_init(&session->lock, NULL);
     session_note_library(model->context, session->now->plan);
+    session_note_kept(model->context, session->device);
     session_note_lacked(model->context, session->now->plan, options);
     context_log(model->context, TSSA_LOG_INFO, "session: %u steps",
                 (unsigned)session->now->plan->n_steps);
@@ -264,16 +263,19 @@ void tssa_session_free(tssa_session *session)
 
 tssa_status *tssa_session_compiled(tssa_session *session, tssa_compile_info *info)
 {
+    struct device_compiled later = {.kernels = 0};
     if (!session || !info)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_compiled: an argument is NULL");
     collect(session);
+    if (session->device->device->compiled)
+        session->device->device->compiled(session->device, &later);
     pthread_mutex_lock(&session->lock);
     *info = (tssa_compile_info){
         .pending = atomic_load_explicit(&session->background, memory_order_relaxed) != NULL,
-        .kernels = session->report.compiled,
-        .cached = session->report.cached,
+        .kernels = session->report.compiled + later.kernels,
+        .cached = session->report.cached + later.cached,
         .refused = session->report.refused,
-        .nanoseconds = session->compile_ns};
+        .nanoseconds = session->compile_ns + later.nanoseconds};
     pthread_mutex_unlock(&session->lock);
     return NULL;
 }
@@ -482,6 +484,7 @@ static tssa_status *run_session(struct tssa_session *session, const tssa_run_opt
     if (!status)
         status = execute(session, options, &call, outputs);
     give_run(session, call.generation, call.run);
+    session_note_kept(session->model->context, session->device);
     return status;
 }
 

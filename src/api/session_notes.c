@@ -97,6 +97,22 @@ void session_note_fused(struct tssa_context *context, const struct ir_graph *gra
                     count.ops, count.kernels);
 }
 
+static void note_cache(struct tssa_context *context, const char *problem)
+{
+    if (!atomic_flag_test_and_set(&context->cache_missed))
+        context_log(context, TSSA_LOG_WARNING, "session: %s: kernels are compiled anew each time",
+                    problem);
+}
+
+void session_note_kept(struct tssa_context *context, struct device_context *device)
+{
+    struct device_compiled made;
+    if (!atomic_load_explicit(&device->keeps_not, memory_order_relaxed))
+        return;
+    device->device->compiled(device, &made);
+    note_cache(context, made.cache_problem);
+}
+
 /* That nothing can be compiled here, or kept, once per context. */
 void session_note_compiled(struct tssa_context *context, const struct compile_report *report)
 {
@@ -106,9 +122,8 @@ void session_note_compiled(struct tssa_context *context, const struct compile_re
     if (report->refused && !atomic_flag_test_and_set(&context->compile_missed))
         context_log(context, TSSA_LOG_WARNING, "session: %u fused operators are run one by one: %s",
                     (unsigned)report->refused, report->why);
-    if (report->cache_problem[0] && !atomic_flag_test_and_set(&context->cache_missed))
-        context_log(context, TSSA_LOG_WARNING, "session: %s: kernels are compiled anew each time",
-                    report->cache_problem);
+    if (report->cache_problem[0])
+        note_cache(context, report->cache_problem);
 }
 
 struct lacked_remarks {

@@ -13,6 +13,8 @@ void session_note_lacked(struct tssa_context *context, const struct plan *plan,
 void session_note_fused(struct tssa_context *context, const struct ir_graph *graph);
 /* What was compiled, that nothing can be compiled here, or kept. */
 void session_note_compiled(struct tssa_context *context, const struct compile_report *report);
+/* That what first runs compile cannot be kept. */
+void session_note_kept(struct tssa_context *context, struct device_context *device);
 /* The same of what was done in the background, and what failed, which is freed. */
 void session_note_background(struct tssa_context *context, struct background_result *result);
 /* What each kernel moves, computes and takes (gir/estimate.h), to options->remark. */

@@ -61,6 +61,13 @@ struct device_compiling {
     char cache_problem[160]; /* why kernels are not kept on disk, where they should be; "" */
 };
 
+/* What kernels' first runs, or struct device.compile_waiting, have compiled so far. */
+struct device_compiled {
+    uint32_t kernels, cached; /* functions; of these, those that an earlier process kept */
+    uint64_t nanoseconds;     /* that it took */
+    char cache_problem[160];  /* as in struct device_compiling */
+};
+
 struct device {
     const char *name; /* as in tssa_session_options */
     bool is_host; /* its memory is the host's: offsets are 0, and kernels of the host may use it */
@@ -88,6 +95,8 @@ struct device {
     /* Compiles what kernels that were prepared wait for, and would wait for in their first run. Any
      * thread. The function NULL: they wait for nothing. */
     tssa_status *(*compile_waiting)(struct device_context *context);
+    /* Any thread. The function NULL: kernels compile nothing. */
+    void (*compiled)(struct device_context *context, struct device_compiled *made);
     /* What a kernel takes here, for estimates (gir/estimate.h). Any thread. The function NULL:
      * nobody knows. */
     void (*rates)(struct device_context *context, struct gir_rates *rates);
@@ -156,6 +165,7 @@ struct device_context {
     pthread_mutex_t lock;     /* held while the library is opened */
     _Atomic(void *) library;  /* the device's own; NULL until a kernel needs it */
     _Atomic(void *) compiled; /* the device's own, of `compile`; NULL at first */
+    atomic_bool keeps_not;    /* there is a cache_problem in what `compiled` says */
     void *connected;          /* the device's own, of `connect` */
     const char *gives_up;     /* what `connect` says is not as on other devices; NULL: nothing */
 };

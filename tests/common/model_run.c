@@ -14,6 +14,11 @@ tssa_status *model_run_open(struct model_run *run, const char *path, size_t memo
     tssa_context_options options = {
         .struct_size = sizeof options, .threads = 1, .memory_limit = memory_limit};
     TRY(tssa_context_create(&options, &run->context));
+    return model_run_load(run, path);
+}
+
+tssa_status *model_run_load(struct model_run *run, const char *path)
+{
     TRY(tssa_model_load_file(run->context, path, NULL, &run->model));
     run->input_count = tssa_model_input_count(run->model);
     run->output_count = tssa_model_output_count(run->model);

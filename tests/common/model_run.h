@@ -29,6 +29,8 @@ extern const char *const model_way_names[MODEL_WAY_COUNT];
 /* Context, model and signature; no session yet. Zero the struct before; close it in any case.
  * `memory_limit` as in tssa_context_options. */
 tssa_status *model_run_open(struct model_run *run, const char *path, size_t memory_limit);
+/* The same in a context that is there. */
+tssa_status *model_run_load(struct model_run *run, const char *path);
 /* With the verifier after every pass. */
 tssa_status *model_run_prepare(struct model_run *run, enum model_way way);
 void model_run_close(struct model_run *run);

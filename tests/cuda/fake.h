@@ -23,6 +23,7 @@
  *     FAKE_CUDA_ORDER=N              threads run forward (0), backward (1), or shuffled (2)
  *     FAKE_CUDA_DEVICES=N            how many cards there are, 1
  *     FAKE_CUDA_VERSION=N            the driver's, 13000
+ *     FAKE_CUDA_CAPABILITY=N         the cards' compute capability, 90
  *
  * With FAKE_CUDA_OLD defined, functions for conditional nodes are missing.
  */

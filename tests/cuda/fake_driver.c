@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fake driver's device: compute capability 9.0, and a primary context, which ends when nobody
- * holds it any more, and with it that something in it has failed. */
+/* The fake driver's device: compute capability 9.0, or what the environment says, and a primary
+ * context, which ends when nobody holds it any more, and with it that something in it has failed.
+ */
 #include <stdio.h>
 
 #include "tests/cuda/fake.h"
@@ -88,7 +89,9 @@ FAKE(cuDeviceGetAttribute, int *value, unsigned attribute, int device)
 {
     (void)device;
     PLANNED();
-    *value = attribute == CUDA_ATTRIBUTE_CAPABILITY_MAJOR ? 9 : 0;
+    const unsigned capability = fake_number("FAKE_CUDA_CAPABILITY", 90);
+    *value =
+        (int)(attribute == CUDA_ATTRIBUTE_CAPABILITY_MAJOR ? capability / 10 : capability % 10);
     return FAKE_OK;
 }
 

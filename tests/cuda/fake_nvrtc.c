@@ -18,6 +18,14 @@ const char *nvrtcGetErrorString(unsigned result)
     return result ? "NVRTC_ERROR_COMPILATION" : "NVRTC_SUCCESS";
 }
 
+FAKE(nvrtcVersion, int *major, int *minor)
+{
+    PLANNED();
+    *major = 13;
+    *minor = 0;
+    return FAKE_OK;
+}
+
 FAKE(nvrtcCreateProgram, struct program **program, const char *source, const char *name, int count,
      const char *const *headers, const char *const *names)
 {

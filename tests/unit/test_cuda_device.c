@@ -197,8 +197,8 @@ static tssa_status *build_scene(struct scene *s, const char *functions)
     text_init(&text, &allocator_default);
     clike_print_prelude(CLIKE_CUDA, DTYPE_BIT(TSSA_FLOAT), &text);
     text_puts(&text, functions);
-    tssa_status *status =
-        cuda()->launcher->build(&s->context, text_string(&text), 1, &s->function, &s->program);
+    tssa_status *status = cuda()->launcher->build(&s->context, text_string(&text), 1, &s->function,
+                                                  &s->program, NULL);
     text_free(&text);
     return status;
 }

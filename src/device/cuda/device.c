@@ -24,6 +24,7 @@ const struct device cuda_device = {
     .close = cuda_close,
     .find_kernel = grids_find_kernel_or_text,
     .compile_waiting = grids_compile_waiting,
+    .compiled = grids_compiled,
     .library = &cuda_library,
     .fusion = lend,
     .stream_open = cuda_stream_open,

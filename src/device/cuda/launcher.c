@@ -41,8 +41,35 @@ static tssa_status *load(const struct cuda_card *card, const void *code, uint32_
     return status;
 }
 
+static tssa_status *load_image(struct device_context *context, const void *image, size_t size,
+                               uint32_t n, void **functions, void **program)
+{
+    const struct cuda_card *card;
+    cuda_module module;
+    (void)size; /* the driver reads it in the code */
+    TRY(cuda_enter(context, &card));
+    TRY(load(card, image, n, functions, &module));
+    *program = module;
+    return NULL;
+}
+
+/* The image becomes the other one, with the NUL behind it, where the compiler's file is known, by
+ * which it is found again. */
+static void give(struct image *image, struct launcher_image *given)
+{
+    struct codegen_maker *maker = &given->maker;
+    if (!file_identify(image->library, &maker->identity))
+        return;
+    snprintf(maker->library, sizeof maker->library, "%s", image->library);
+    snprintf(maker->version, sizeof maker->version, "NVRTC %d.%d", image->version[0],
+             image->version[1]);
+    given->data = image->data;
+    given->size = image->size + 1;
+    image->data = NULL;
+}
+
 static tssa_status *build(struct device_context *context, const char *text, uint32_t n,
-                          void **functions, void **program)
+                          void **functions, void **program, struct launcher_image *wanted)
 {
     const struct nvrtc_source source = {text, "grids.cu", {CLIKE_CUDA_OPTIONS}, false};
     const struct cuda_card *card;
@@ -51,10 +78,24 @@ static tssa_status *build(struct device_context *context, const char *text, uint
     TRY(cuda_enter(context, &card));
     TRY(nvrtc_compile(context->allocator, &source, card->architecture, IMAGE_CUBIN, &image));
     tssa_status *status = load(card, image.data, n, functions, &module);
-    allocator_free(context->allocator, image.data);
-    if (!status)
+    if (!status) {
         *program = module;
+        if (wanted)
+            give(&image, wanted);
+    }
+    allocator_free(context->allocator, image.data);
     return status;
+}
+
+static void describe(struct device_context *context, struct text *text)
+{
+    static const char *const options[] = {CLIKE_CUDA_OPTIONS};
+    const struct cuda_card *card = context->connected;
+    text_printf(text, "CUDA, compute capability %d.%d,", card->architecture / 10,
+                card->architecture % 10);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        text_printf(text, " %s", options[i]);
+    text_printf(text, "\n%s\n", shared_only_folder());
 }
 
 static void release(struct device_context *context, void *program, uint32_t n, void **functions)
@@ -123,6 +164,8 @@ const struct launcher cuda_launcher = {
     .height = WARPS,
     .most_bytes = 8 * MOST_PARAMS,
     .build = build,
+    .load = load_image,
+    .describe = describe,
     .release = release,
     .launch = launch,
 };

@@ -9,6 +9,7 @@ typedef unsigned result;
 
 #define NVRTC_FUNCTIONS(X)                                                                         \
     X(const char *, nvrtcGetErrorString, (result))                                                 \
+    X(result, nvrtcVersion, (int *major, int *minor))                                              \
     X(result, nvrtcCreateProgram,                                                                  \
       (program *, const char *source, const char *name, int, const char *const *,                  \
        const char *const *))                                                                       \
@@ -92,6 +93,16 @@ static tssa_status *take(const struct nvrtc *nvrtc, const tssa_allocator *alloca
     return status;
 }
 
+static void name_compiler(const struct nvrtc *nvrtc, struct image *image)
+{
+    void *function;
+    memcpy(&function, &nvrtc->nvrtcCompileProgram, sizeof function);
+    shared_file(function, image->library, sizeof image->library);
+    memset(image->version, 0, sizeof image->version);
+    if (nvrtc->nvrtcVersion)
+        (void)nvrtc->nvrtcVersion(&image->version[0], &image->version[1]);
+}
+
 tssa_status *nvrtc_compile(const tssa_allocator *allocator, const struct nvrtc_source *source,
                            int architecture, image_kind kind, struct image *image)
 {
@@ -109,6 +120,7 @@ tssa_status *nvrtc_compile(const tssa_allocator *allocator, const struct nvrtc_s
     tssa_status *status = NVRTC(&nvrtc, nvrtcCompileProgram, program, n, options);
     status = status ? explain(&nvrtc, allocator, program, status)
                     : take(&nvrtc, allocator, program, kind, image);
+    name_compiler(&nvrtc, image);
     image->log = source->keeps_log && !status ? read_log(&nvrtc, allocator, program) : NULL;
     if (nvrtc.nvrtcDestroyProgram)
         (void)nvrtc.nvrtcDestroyProgram(&program);

@@ -14,6 +14,8 @@ typedef enum { IMAGE_CUBIN, IMAGE_PTX } image_kind;
 struct image {
     char *data; /* the allocator's; ends with a NUL that `size` does not count */
     size_t size;
+    char library[256]; /* the file of the compiler, "" where it is not known, and its version */
+    int version[2];
     char *log; /* what the compiler said, where that is asked for; the allocator's, may be NULL */
 };
 

@@ -73,6 +73,18 @@ void shared_function(void *library, const char *name, void *target)
     memcpy(target, &address, sizeof address);
 }
 
+void shared_file(const void *function, char *path, size_t size)
+{
+    Dl_info info;
+    snprintf(path, size, "%s", function && dladdr(function, &info) ? info.dli_fname : "");
+}
+
+const char *shared_only_folder(void)
+{
+    const char *folder = getenv(SHARED_FOLDER);
+    return folder ? folder : "";
+}
+
 tssa_status *shared_lacks(const char *function)
 {
     return ERROR(TSSA_UNSUPPORTED, "the library is too old: it has no %s", function);

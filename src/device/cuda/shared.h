@@ -10,6 +10,8 @@
 #ifndef TSSA_DEVICE_CUDA_SHARED_H
 #define TSSA_DEVICE_CUDA_SHARED_H
 
+#include <stddef.h>
+
 #include "base/status.h"
 
 #define SHARED_FOLDER "TSSA_CUDA_LIBRARIES"
@@ -26,6 +28,11 @@ tssa_status *shared_open(const struct shared_names *names, void **library);
  * Writes the address of a function to *target, a function pointer; NULL when the library lacks it.
  */
 void shared_function(void *library, const char *name, void *target);
+
+/* The file that a function is in, and the folder where alone libraries are looked for; "": none
+ * that is known. */
+void shared_file(const void *function, char *path, size_t size);
+const char *shared_only_folder(void);
 
 /* A table of functions is a struct of pointers, made from a list X(result, name, parameters). */
 #define SHARED_MEMBER(result, name, parameters) result(*name) parameters;

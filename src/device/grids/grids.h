@@ -42,6 +42,9 @@ bool grids_takes_alone(void *user, const struct ir_op *op);
 /* As struct device has it, in programs.c. */
 tssa_status *grids_compile_waiting(struct device_context *context);
 
+/* The same. */
+void grids_compiled(struct device_context *context, struct device_compiled *made);
+
 /* Of `close`, before the device's own: gives all programs back. */
 void grids_close(struct device_context *context);
 

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/grids/programs.h"
 
-#include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "device/grids/grids.h"
-#include "device/grids/launcher.h"
-
-#define TEXT_LAUNCHES 16 /* in one text, at most */
+#include "device/grids/stored.h"
 
 struct grids_code {
     struct grids_code *next; /* the one that was added before */
@@ -18,6 +16,8 @@ struct grids_code {
     uint32_t n;
     struct gir_kernel **kernels; /* copies */
     _Atomic(void *) function;    /* NULL: it waits to be compiled */
+    bool looked, is_stored;      /* for it on disk; it is there: where */
+    struct stored_place place;
 };
 
 struct program {
@@ -33,6 +33,8 @@ struct programs {
     struct grids_code *codes;
     VEC(struct program) programs;
     VEC(char *) notes;
+    struct stored stored;
+    struct device_compiled made;
     /* Functions of each text, which programs have; NULL: it waits to be compiled. */
     _Atomic(void *) texts[GRIDS_TEXT_COUNT][TSSA_DTYPE_COUNT];
     bool wanted[GRIDS_TEXT_COUNT][TSSA_DTYPE_COUNT];
@@ -40,8 +42,9 @@ struct programs {
 
 /* ---- All of a context ------------------------------------------------------------------------ */
 
-static struct programs *create(const tssa_allocator *allocator)
+static struct programs *create(struct device_context *context)
 {
+    const tssa_allocator *allocator = context->allocator;
     struct programs *all = allocator_calloc(allocator, 1, sizeof *all);
     if (!all)
         return NULL;
@@ -49,7 +52,14 @@ static struct programs *create(const tssa_allocator *allocator)
     pthread_mutex_init(&all->lock, NULL);
     vec_init(&all->programs, allocator);
     vec_init(&all->notes, allocator);
+    stored_open(&all->stored, context);
     return all;
+}
+
+static void note_problem(struct device_context *context, const struct programs *all)
+{
+    if (all->stored.problem[0])
+        atomic_store(&context->keeps_not, true);
 }
 
 /* NULL: memory ran out. */
@@ -61,7 +71,9 @@ static struct programs *programs_of(struct device_context *context)
     pthread_mutex_lock(&context->lock);
     all = atomic_load(&context->compiled);
     if (!all) {
-        all = create(context->allocator);
+        all = create(context);
+        if (all)
+            note_problem(context, all);
         atomic_store(&context->compiled, all);
     }
     pthread_mutex_unlock(&context->lock);
@@ -95,6 +107,7 @@ void grids_close(struct device_context *context)
         allocator_free(all->allocator, all->notes.data[i]);
     vec_free(&all->notes);
     vec_free(&all->programs);
+    stored_close(&all->stored);
     pthread_mutex_destroy(&all->lock);
     allocator_free(all->allocator, all);
     atomic_store(&context->compiled, NULL);
@@ -171,78 +184,170 @@ tssa_status *grids_code_find(struct device_context *context, const struct gir_gr
 
 /* ---- Programs -------------------------------------------------------------------------------- */
 
-/* Those of a text: `first`, and as many behind it as wait and have room. */
-struct batch {
-    uint32_t n;
-    struct grids_code *codes[TEXT_LAUNCHES];
-};
-
-static void add_waiting(struct batch *batch, struct grids_code *code)
+static tssa_status *begin(struct programs *all, uint32_t n, struct program *program)
 {
-    if (!atomic_load(&code->function) && batch->n < TEXT_LAUNCHES)
-        batch->codes[batch->n++] = code;
-}
-
-static bool print(const struct batch *batch, enum clike_dialect dialect, struct text *text)
-{
-    dtype_mask types = 0;
-    for (uint32_t i = 0; i < batch->n; i++)
-        for (uint32_t k = 0; k < batch->codes[i]->n; k++)
-            types |= clike_types(batch->codes[i]->kernels[k]);
-    bool good = clike_print_prelude(dialect, types, text);
-    for (uint32_t i = 0; good && i < batch->n; i++) {
-        const struct grids_code *code = batch->codes[i];
-        char name[16];
-        snprintf(name, sizeof name, "k%u", (unsigned)i);
-        good = clike_print_launch((const struct gir_kernel *const *)code->kernels, code->n, dialect,
-                                  name, text);
-    }
-    return good && text_string(text);
-}
-
-/* Of a text with `n` functions, which are the program's. */
-static tssa_status *build(struct device_context *context, struct programs *all, uint32_t n,
-                          struct text *text, void ***functions)
-{
-    struct program program = {.n = n};
+    *program = (struct program){.n = n};
     if (!vec_reserve(&all->programs, 1))
         return status_out_of_memory();
-    program.functions = allocator_calloc(all->allocator, n, sizeof *program.functions);
-    TRY_ALLOC(program.functions);
-    tssa_status *status = context->device->launcher->build(context, text_string(text), n,
-                                                           program.functions, &program.handle);
-    if (status) {
-        allocator_free(all->allocator, program.functions);
-        return status;
-    }
-    vec_push(&all->programs, program);
+    program->functions = allocator_calloc(all->allocator, n, sizeof *program->functions);
+    return program->functions ? NULL : status_out_of_memory();
+}
+
+/* It is one of them, unless it failed. */
+static tssa_status *finish(struct programs *all, const struct program *program, tssa_status *status)
+{
+    if (status)
+        allocator_free(all->allocator, program->functions);
+    else
+        vec_push(&all->programs, *program);
+    return status;
+}
+
+/* Of a text with `n` functions, which are the program's; and an image to be kept, which is freed.
+ */
+static tssa_status *build(struct device_context *context, struct programs *all, uint32_t n,
+                          struct text *text, void ***functions, struct launcher_image *image)
+{
+    struct program program;
+    TRY(begin(all, n, &program));
+    *image = (struct launcher_image){.data = NULL};
+    tssa_status *status =
+        context->device->launcher->build(context, text_string(text), n, program.functions,
+                                         &program.handle, context->cache ? image : NULL);
+    TRY(finish(all, &program, status));
     *functions = program.functions;
+    all->made.kernels += n;
     return NULL;
 }
 
-static tssa_status *build_batch(struct device_context *context, struct programs *all,
-                                const struct batch *batch, struct text *text)
+/* Of what was kept. NULL: the device does not take it. */
+static void **load(struct device_context *context, struct programs *all, uint32_t n,
+                   const void *image, size_t size)
 {
+    struct program program;
+    tssa_status *status = begin(all, n, &program);
+    if (!status)
+        status = finish(all, &program,
+                        context->device->launcher->load(context, image, size, n, program.functions,
+                                                        &program.handle));
+    const bool loaded = status == NULL;
+    tssa_status_free(status);
+    return loaded ? program.functions : NULL;
+}
+
+/* ---- Launches on disk ------------------------------------------------------------------------ */
+
+static struct stored_launch launch_of(const struct grids_code *code)
+{
+    return (struct stored_launch){(const struct gir_kernel *const *)code->kernels, code->n};
+}
+
+/* Looks once. */
+static bool is_stored(const struct programs *all, struct grids_code *code)
+{
+    const struct stored_launch launch = launch_of(code);
+    if (!code->looked)
+        code->is_stored = stored_find(&all->stored, &launch, &code->place);
+    code->looked = true;
+    return code->is_stored;
+}
+
+static bool is_in(struct programs *all, struct grids_code *code, const uint64_t group[2])
+{
+    return !atomic_load(&code->function) && is_stored(all, code) &&
+           memcmp(code->place.group, group, sizeof code->place.group) == 0;
+}
+
+/* All launches that wait for the group get its functions, or else are not on disk. */
+static void take_group(struct programs *all, const struct stored_group *group, void **functions,
+                       const uint64_t key[2])
+{
+    for (struct grids_code *code = all->codes; code; code = code->next) {
+        const struct stored_launch launch = launch_of(code);
+        if (!is_in(all, code, key))
+            continue;
+        code->is_stored = functions && stored_has(&all->stored, group, code->place.index, &launch);
+        if (!code->is_stored)
+            continue;
+        atomic_store(&code->function, functions[code->place.index]);
+        all->made.kernels++;
+        all->made.cached++;
+    }
+}
+
+/* With all that lie beside it. */
+static void load_group(struct device_context *context, struct programs *all,
+                       const struct grids_code *code)
+{
+    const uint64_t key[2] = {code->place.group[0], code->place.group[1]};
+    struct stored_group group = stored_read(&all->stored, key);
+    void **functions =
+        group.bytes ? load(context, all, group.n, group.image, group.image_size) : NULL;
+    take_group(all, &group, functions, key);
+    stored_release(&all->stored, &group);
+}
+
+/* ---- Launches that are compiled -------------------------------------------------------------- */
+
+/* Those of a text: `first`, and as many behind it as wait, are not on disk, and have room. */
+struct batch {
+    uint32_t n;
+    struct grids_code *codes[STORED_LAUNCHES];
+    struct stored_launch launches[STORED_LAUNCHES];
+};
+
+static void add(struct batch *batch, struct grids_code *code)
+{
+    batch->launches[batch->n] = launch_of(code);
+    batch->codes[batch->n++] = code;
+}
+
+static void add_waiting(struct programs *all, struct batch *batch, struct grids_code *code)
+{
+    if (batch->n < STORED_LAUNCHES && !atomic_load(&code->function) && !is_stored(all, code))
+        add(batch, code);
+}
+
+static tssa_status *build_batch(struct device_context *context, struct programs *all,
+                                const struct batch *batch, struct stored_text *text)
+{
+    struct launcher_image image;
     void **functions;
-    if (!print(batch, context->device->launcher->dialect, text))
+    if (!stored_print(context->device->launcher->dialect, batch->launches, batch->n, text))
         return status_out_of_memory();
-    TRY(build(context, all, batch->n, text, &functions));
+    TRY(build(context, all, batch->n, &text->text, &functions, &image));
     for (uint32_t i = 0; i < batch->n; i++)
         atomic_store(&batch->codes[i]->function, functions[i]);
+    stored_write(&all->stored, text, batch->launches, &image);
+    allocator_free(all->allocator, image.data);
     return NULL;
 }
 
 static tssa_status *compile(struct device_context *context, struct programs *all,
                             struct grids_code *first)
 {
-    struct batch batch = {1, {first}};
-    struct text text;
+    struct batch batch = {.n = 0};
+    struct stored_text text;
+    add(&batch, first);
     for (struct grids_code *code = all->codes; code; code = code->next)
         if (code != first)
-            add_waiting(&batch, code);
-    text_init(&text, all->allocator);
+            add_waiting(all, &batch, code);
+    text_init(&text.text, all->allocator);
     tssa_status *status = build_batch(context, all, &batch, &text);
-    text_free(&text);
+    text_free(&text.text);
+    return status;
+}
+
+/* From disk, or compiled. */
+static tssa_status *get(struct device_context *context, struct programs *all,
+                        struct grids_code *code)
+{
+    const uint64_t start = clock_monotonic();
+    if (is_stored(all, code))
+        load_group(context, all, code);
+    tssa_status *status = atomic_load(&code->function) ? NULL : compile(context, all, code);
+    all->made.nanoseconds += clock_monotonic() - start;
+    note_problem(context, all);
     return status;
 }
 
@@ -255,7 +360,7 @@ tssa_status *grids_code_function(struct device_context *context, struct grids_co
     if (*function)
         return NULL;
     pthread_mutex_lock(&all->lock);
-    tssa_status *status = atomic_load(&code->function) ? NULL : compile(context, all, code);
+    tssa_status *status = atomic_load(&code->function) ? NULL : get(context, all, code);
     *function = atomic_load(&code->function);
     pthread_mutex_unlock(&all->lock);
     return status;
@@ -263,19 +368,50 @@ tssa_status *grids_code_function(struct device_context *context, struct grids_co
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
+static void **load_text(struct device_context *context, struct programs *all, uint32_t n,
+                        struct text *text)
+{
+    size_t size = 0;
+    void *image = stored_read_text(&all->stored, text, &size);
+    void **functions = image ? load(context, all, n, image, size) : NULL;
+    allocator_free(all->allocator, image);
+    if (functions) {
+        all->made.kernels += n;
+        all->made.cached += n;
+    }
+    return functions;
+}
+
+static tssa_status *build_text(struct device_context *context, struct programs *all, uint32_t n,
+                               struct text *text, void ***functions)
+{
+    struct launcher_image image;
+    *functions = load_text(context, all, n, text);
+    if (*functions)
+        return NULL;
+    TRY(build(context, all, n, text, functions, &image));
+    stored_write_text(&all->stored, text, &image);
+    allocator_free(all->allocator, image.data);
+    return NULL;
+}
+
 static tssa_status *compile_text(struct device_context *context, struct programs *all,
                                  enum grids_text id, tssa_dtype dtype)
 {
     const struct launcher *launcher = context->device->launcher;
+    const uint64_t start = clock_monotonic();
     void **functions;
     struct text text;
     text_init(&text, all->allocator);
-    tssa_status *status = grids_print_text(launcher->dialect, launcher->height, id, dtype, &text)
-                              ? build(context, all, grids_text_functions(id), &text, &functions)
-                              : status_out_of_memory();
+    tssa_status *status =
+        grids_print_text(launcher->dialect, launcher->height, id, dtype, &text)
+            ? build_text(context, all, grids_text_functions(id), &text, &functions)
+            : status_out_of_memory();
     if (!status)
         atomic_store(&all->texts[id][dtype], functions);
     text_free(&text);
+    all->made.nanoseconds += clock_monotonic() - start;
+    note_problem(context, all);
     return status;
 }
 
@@ -334,11 +470,23 @@ tssa_status *grids_compile_waiting(struct device_context *context)
     TRY_ALLOC(all);
     pthread_mutex_lock(&all->lock);
     while (!status && (code = find_waiting(all)))
-        status = compile(context, all, code);
+        status = get(context, all, code);
     if (!status)
         status = compile_wanted(context, all);
     pthread_mutex_unlock(&all->lock);
     return status;
+}
+
+void grids_compiled(struct device_context *context, struct device_compiled *made)
+{
+    struct programs *all = atomic_load(&context->compiled);
+    *made = (struct device_compiled){.kernels = 0};
+    if (!all)
+        return;
+    pthread_mutex_lock(&all->lock);
+    *made = all->made;
+    memcpy(made->cache_problem, all->stored.problem, sizeof made->cache_problem);
+    pthread_mutex_unlock(&all->lock);
 }
 
 /* ---- Notes ----------------------------------------------------------------------------------- */

@@ -25,6 +25,7 @@ const struct device opencl_device = {
     .close = opencl_disconnect,
     .find_kernel = grids_find_kernel_or_text,
     .compile_waiting = grids_compile_waiting,
+    .compiled = grids_compiled,
     .library = &grids_library,
     .fusion = lend,
     .stream_open = opencl_stream_open,

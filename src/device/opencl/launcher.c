@@ -49,23 +49,88 @@ static void release(struct device_context *context, void *program, uint32_t n, v
     cl->api.clReleaseProgram(program);
 }
 
-static tssa_status *build(struct device_context *context, const char *text, uint32_t n,
-                          void **functions, void **program)
+static const char *options_of(const struct opencl *cl)
+{
+    return cl->rounds_division ? CLIKE_OPENCL_OPTIONS CLIKE_OPENCL_ROUNDING : CLIKE_OPENCL_OPTIONS;
+}
+
+/* Of a program that was created, which is released when that fails. */
+static tssa_status *finish(struct device_context *context, opencl_program made, uint32_t n,
+                           void **functions, void **program)
 {
     const struct opencl *cl = opencl_of(context);
-    opencl_result result = 0;
-    opencl_program made = cl->api.clCreateProgramWithSource(cl->context, 1, &text, NULL, &result);
-    TRY(opencl_status(result, "clCreateProgramWithSource"));
-    result = cl->api.clBuildProgram(made, 1, &cl->device,
-                                    cl->rounds_division ? CLIKE_OPENCL_OPTIONS CLIKE_OPENCL_ROUNDING
-                                                        : CLIKE_OPENCL_OPTIONS,
-                                    NULL, NULL);
+    const opencl_result result =
+        cl->api.clBuildProgram(made, 1, &cl->device, options_of(cl), NULL, NULL);
     tssa_status *status = result ? refused(context, made) : find_kernels(cl, made, n, functions);
     if (status)
         release(context, made, n, functions);
     else
         *program = made;
     return status;
+}
+
+/* A driver that has none to give gives none of it. */
+static void take_binary(struct device_context *context, opencl_program program,
+                        struct launcher_image *image)
+{
+    const struct opencl *cl = opencl_of(context);
+    size_t size = 0;
+    if (cl->api.clGetProgramInfo(program, OPENCL_BINARY_SIZES, sizeof size, &size, NULL) || !size)
+        return;
+    void *data = allocator_alloc(context->allocator, size);
+    if (data && cl->api.clGetProgramInfo(program, OPENCL_BINARIES, sizeof data, &data, NULL) == 0) {
+        image->data = data;
+        image->size = size;
+    } else {
+        allocator_free(context->allocator, data);
+    }
+}
+
+static tssa_status *build(struct device_context *context, const char *text, uint32_t n,
+                          void **functions, void **program, struct launcher_image *image)
+{
+    const struct opencl *cl = opencl_of(context);
+    opencl_result result = 0;
+    opencl_program made = cl->api.clCreateProgramWithSource(cl->context, 1, &text, NULL, &result);
+    TRY(opencl_status(result, "clCreateProgramWithSource"));
+    TRY(finish(context, made, n, functions, program));
+    if (image)
+        take_binary(context, made, image);
+    return NULL;
+}
+
+static tssa_status *load(struct device_context *context, const void *image, size_t size, uint32_t n,
+                         void **functions, void **program)
+{
+    const struct opencl *cl = opencl_of(context);
+    const unsigned char *bytes = image;
+    opencl_result result = 0, of_image = 0;
+    opencl_program made = cl->api.clCreateProgramWithBinary(cl->context, 1, &cl->device, &size,
+                                                            &bytes, &of_image, &result);
+    TRY(opencl_status(result, "clCreateProgramWithBinary"));
+    return finish(context, made, n, functions, program);
+}
+
+/* A driver compiles by itself: another one is another compiler. */
+static void describe(struct device_context *context, struct text *text)
+{
+    static const uint32_t of_device[] = {OPENCL_NAME, OPENCL_VENDOR, OPENCL_VERSION,
+                                         OPENCL_DRIVER_VERSION},
+                          of_platform[] = {OPENCL_PLATFORM_NAME, OPENCL_PLATFORM_VERSION};
+    const struct opencl *cl = opencl_of(context);
+    opencl_platform platform = NULL;
+    text_printf(text, "OpenCL, %s\n", options_of(cl));
+    for (size_t i = 0; i < sizeof of_device / sizeof *of_device; i++) {
+        char said[256] = "";
+        cl->api.clGetDeviceInfo(cl->device, of_device[i], sizeof said - 1, said, NULL);
+        text_printf(text, "%s\n", said);
+    }
+    cl->api.clGetDeviceInfo(cl->device, OPENCL_PLATFORM, sizeof platform, &platform, NULL);
+    for (size_t i = 0; i < sizeof of_platform / sizeof *of_platform; i++) {
+        char said[256] = "";
+        cl->api.clGetPlatformInfo(platform, of_platform[i], sizeof said - 1, said, NULL);
+        text_printf(text, "%s\n", said);
+    }
 }
 
 /* ---- Launches -------------------------------------------------------------------------------- */
@@ -107,5 +172,7 @@ const struct launcher opencl_launcher = {.dialect = CLIKE_OPENCL,
                                          .height = 8,
                                          .most_bytes = 1024, /* that every device has */
                                          .build = build,
+                                         .load = load,
+                                         .describe = describe,
                                          .release = release,
                                          .launch = launch};

@@ -26,7 +26,15 @@ enum {
     OPENCL_READ_WRITE = 1 << 0,
     OPENCL_TYPE_GPU = 1 << 2,
     OPENCL_BUILD_LOG = 0x1183,
+    OPENCL_BINARY_SIZES = 0x1165,
+    OPENCL_BINARIES = 0x1166,
     OPENCL_NAME = 0x102B,
+    OPENCL_VENDOR = 0x102C,
+    OPENCL_DRIVER_VERSION = 0x102D,
+    OPENCL_VERSION = 0x102F,
+    OPENCL_PLATFORM = 0x1031,
+    OPENCL_PLATFORM_VERSION = 0x0901,
+    OPENCL_PLATFORM_NAME = 0x0902,
     OPENCL_FLOAT_CONFIG = 0x101B, /* bits, as below */
     OPENCL_DOUBLE_CONFIG = 0x1032,
     OPENCL_DENORMALS = 1 << 0,
@@ -36,6 +44,7 @@ enum {
 
 #define OPENCL_FUNCTIONS(X)                                                                        \
     X(opencl_result, clGetPlatformIDs, (uint32_t, opencl_platform *, uint32_t *))                  \
+    X(opencl_result, clGetPlatformInfo, (opencl_platform, uint32_t, size_t, void *, size_t *))     \
     X(opencl_result, clGetDeviceIDs,                                                               \
       (opencl_platform, uint64_t type, uint32_t, opencl_device_id *, uint32_t *))                  \
     X(opencl_result, clGetDeviceInfo, (opencl_device_id, uint32_t, size_t, void *, size_t *))      \
@@ -69,6 +78,10 @@ enum {
     X(opencl_result, clReleaseEvent, (opencl_event))                                               \
     X(opencl_program, clCreateProgramWithSource,                                                   \
       (opencl_context, uint32_t, const char **, const size_t *, opencl_result *))                  \
+    X(opencl_program, clCreateProgramWithBinary,                                                   \
+      (opencl_context, uint32_t, const opencl_device_id *, const size_t *, const unsigned char **, \
+       opencl_result *, opencl_result *))                                                          \
+    X(opencl_result, clGetProgramInfo, (opencl_program, uint32_t, size_t, void *, size_t *))       \
     X(opencl_result, clBuildProgram,                                                               \
       (opencl_program, uint32_t, const opencl_device_id *, const char *options,                    \
        void (*)(opencl_program, void *), void *))                                                  \
