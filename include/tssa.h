@@ -208,8 +208,9 @@ TSSA_API tssa_status *tssa_tensor_borrow(tssa_context *context, tssa_dtype dtype
 /*
  * A tensor over the caller's memory on a device that has memory of its own, as an input, or an
  * output to be written to, of sessions on that device: on "cuda" an address of the first card's
- * primary context. What was asked of the device for it before a run must be done, and what a run
- * writes is there when it returns. No function of the library shows the elements.
+ * primary context, on "cuda:1" of the second one's. What was asked of the device for it before a
+ * run must be done, and what a run writes is there when it returns. No function of the library
+ * shows the elements.
  */
 TSSA_API tssa_status *tssa_tensor_borrow_on(tssa_context *context, const char *device,
                                             tssa_dtype dtype, int rank, const int64_t *dims,
@@ -555,7 +556,8 @@ typedef struct tssa_session_options {
      * NULL: the default one. "null" computes nothing: outputs have the right shapes, as far as data
      * does not tell them, and hold zeros. "emulated" has memory of its own, as a GPU does, and the
      * CPU's kernels: it is slow, and its bits are the CPU's. See tssa_session_counts. "cuda" is
-     * the first card of this machine: TSSA_UNSUPPORTED where there is none, or no driver.
+     * the first card of this machine, "cuda:1" the second one, and so on, and "opencl" likewise:
+     * TSSA_UNSUPPORTED where there is none, or no driver.
      */
     const char *device;
     int profile; /* record a duration and a count per step; see tssa_session_profile */

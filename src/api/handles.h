@@ -31,7 +31,8 @@ void context_log(struct tssa_context *context, tssa_log_level level, const char 
 
 struct tssa_value {
     const tssa_allocator *allocator;
-    const struct device *device; /* a tensor in its memory; NULL: the host's */
+    const struct device *device;  /* a tensor in its memory; NULL: the host's */
+    char where[DEVICE_NAME_SIZE]; /* its name, with a number */
     struct value value;
 };
 

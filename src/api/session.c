@@ -119,17 +119,18 @@ static tssa_status *fill_session(struct tssa_session *session, const struct tssa
 }
 
 static tssa_status *open_device(struct tssa_session *session, struct tssa_context *context,
-                                const struct device *device, double data_share)
+                                const struct device *device, const tssa_session_options *options)
 {
     session->device = &context->device;
     if (device == context->device.device)
         return NULL;
     device_context_open(&session->own, device, &context->allocator, &context->team);
+    session->own.number = device_number(options->device);
     session->own.cache = context->cache;
     if (!device->is_host)
         session->own.host = &context->device;
-    if (data_share > 0)
-        session->own.data_share = data_share;
+    if (options->data_share > 0)
+        session->own.data_share = options->data_share;
     session->device = &session->own;
     TRY(device_context_connect(&session->own));
     if (session->own.gives_up)
@@ -161,7 +162,7 @@ tssa_status *session_create_on(struct tssa_model *model, const struct device *de
     const tssa_allocator *allocator = &model->context->allocator;
     struct tssa_session *session = allocator_calloc(allocator, 1, sizeof *session);
     TRY_ALLOC(session);
-    tssa_status *status = open_device(session, model->context, device, options->data_share);
+    tssa_status *status = open_device(session, model->context, device, options);
     if (!status)
         status = fill_session(session, model, options);
     if (status) {
@@ -376,10 +377,12 @@ static tssa_status *find_memory(const struct run *run, const tssa_value *value, 
     *there = NULL;
     if (!value || !value->device)
         return NULL;
-    if (value->device != run->plan->device->device)
+    const struct device_context *own = run->plan->device;
+    char name[DEVICE_NAME_SIZE];
+    device_print_name(own->device, own->number, name);
+    if (strcmp(value->where, name) != 0)
         return ERROR(TSSA_INVALID_ARGUMENT,
-                     "a tensor lies in memory of %s, and the session is on %s", value->device->name,
-                     run->plan->device->device->name);
+                     "a tensor lies in memory of %s, and the session is on %s", value->where, name);
     *there = value->value.tensor.data;
     return NULL;
 }

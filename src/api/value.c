@@ -73,6 +73,7 @@ tssa_status *tssa_tensor_borrow_on(tssa_context *context, const char *name, tssa
         return ERROR(TSSA_INVALID_ARGUMENT, "strings are in the host's memory alone");
     TRY(tssa_tensor_borrow(context, dtype, rank, dims, memory, size, out));
     (*out)->device = device;
+    device_print_name(device, device_number(name), (*out)->where);
     return NULL;
 }
 
@@ -81,7 +82,7 @@ static tssa_status *check_host(const tssa_value *value)
     if (!value->device)
         return NULL;
     return ERROR(TSSA_INVALID_ARGUMENT, "a tensor lies in memory of %s: only a run takes it",
-                 value->device->name);
+                 value->where);
 }
 
 tssa_status *tssa_tensor_create_strings(tssa_context *context, int rank, const int64_t *dims,
@@ -164,7 +165,7 @@ static const struct tensor *as_tensor(const tssa_value *value)
 
 const char *tssa_value_device(const tssa_value *value)
 {
-    return value && value->device ? value->device->name : NULL;
+    return value && value->device ? value->where : NULL;
 }
 
 tssa_dtype tssa_value_dtype(const tssa_value *value)

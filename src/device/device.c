@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/devices.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define MOST_DIGITS 4 /* of the number of a device */
 
 static const struct device *const devices[] = {
 #define DEVICE(name) &name##_device,
@@ -14,12 +19,43 @@ const struct device *device_at(size_t index)
     return index < sizeof devices / sizeof *devices ? devices[index] : NULL;
 }
 
+/* The digits of NAME:N; NULL: there is no such number. */
+static const char *number_of(const char *name)
+{
+    const char *colon = strchr(name, ':'), *digits = colon ? colon + 1 : "";
+    const size_t length = strlen(digits);
+    return length > 0 && length <= MOST_DIGITS && strspn(digits, "0123456789") == length ? digits
+                                                                                         : NULL;
+}
+
+static bool is_name_of(const struct device *device, const char *name)
+{
+    const size_t length = strlen(device->name);
+    return strcmp(device->name, name) == 0 ||
+           (device->is_numbered && strncmp(device->name, name, length) == 0 &&
+            name[length] == ':' && number_of(name));
+}
+
 const struct device *device_find(const char *name)
 {
     const struct device *device = devices[0];
-    for (size_t i = 0; name && (device = device_at(i)) && strcmp(device->name, name) != 0;)
+    for (size_t i = 0; name && (device = device_at(i)) && !is_name_of(device, name);)
         i++;
     return device;
+}
+
+uint32_t device_number(const char *name)
+{
+    const char *digits = name ? number_of(name) : NULL;
+    return digits ? (uint32_t)strtoul(digits, NULL, 10) : 0;
+}
+
+void device_print_name(const struct device *device, uint32_t number, char name[DEVICE_NAME_SIZE])
+{
+    if (number)
+        snprintf(name, DEVICE_NAME_SIZE, "%s:%" PRIu32, device->name, number);
+    else
+        snprintf(name, DEVICE_NAME_SIZE, "%s", device->name);
 }
 
 void device_context_open(struct device_context *context, const struct device *device,

@@ -71,7 +71,8 @@ struct device_compiled {
 struct device {
     const char *name; /* as in tssa_session_options */
     bool is_host; /* its memory is the host's: offsets are 0, and kernels of the host may use it */
-    bool counts;  /* what it is asked for: struct device_counts */
+    bool is_numbered;      /* a machine may have several: NAME:N */
+    bool counts;           /* what it is asked for: struct device_counts */
     bool computes_nothing; /* and its memory holds nothing (device/null) */
     bool grids; /* what it fuses becomes grids (gir/grid.h), and not what gir/fuse.h says */
     /* How often a Loop runs that has no trip count, where the device computes when it ends, and
@@ -155,6 +156,7 @@ struct device {
 /* Shared by all threads and immutable but for what the lock guards. */
 struct device_context {
     const struct device *device;
+    uint32_t number; /* which one, where devices are numbered; 0: the first */
     /* where what the device lacks runs; NULL: the device is the host */
     struct device_context *host;
     /* on one that computes nothing, sizes that data tells: this share of their bounds */
@@ -206,8 +208,14 @@ struct device_stream {
     bool records; /* between record_begin and record_end */
 };
 
-/* The device of this name, NULL: the default one. NULL when there is none. */
+/* The device of this name, NULL: the default one. NULL when there is none. Of those that are
+ * numbered NAME:N is one, too, whether or not a machine has so many. */
 const struct device *device_find(const char *name);
+/* Of a name for which there is a device: which of them it is. */
+uint32_t device_number(const char *name);
+/* A name that is found as this device; cut. */
+#define DEVICE_NAME_SIZE 32
+void device_print_name(const struct device *device, uint32_t number, char name[DEVICE_NAME_SIZE]);
 /* By number, from 0 on, the default one first; NULL after the last. */
 const struct device *device_at(size_t index);
 

@@ -48,6 +48,7 @@ enum {
     FAKE_NOT_INITIALIZED = 3,
     FAKE_INVALID_IMAGE = 200,
     FAKE_INVALID_CONTEXT = 201,
+    FAKE_INVALID_HANDLE = 400,
     FAKE_NOT_FOUND = 500,
     FAKE_ILLEGAL_ADDRESS = 700,
     FAKE_LAUNCH_FAILED = 719,
@@ -110,9 +111,11 @@ EXPORT long fake_alive(void);
 unsigned fake_context_state(void);
 /* Work has failed: so does all that follows, until nobody holds the context any more. */
 void fake_break(unsigned code);
+/* The thread's, of which memory, streams and kernels are that are made now. */
+cuda_context fake_current(void);
 
-/* Addresses are no pointers; what lies there, of memory that is alive, or of the host's. NULL: it
- * is not all in it. */
+/* Addresses are no pointers; what lies there, of memory that is alive and the
+ * context's, or of the host's. NULL: it is not all in it. */
 #define FAKE_FIRST_ADDRESS ((cuda_address)1 << 60)
 void *fake_bytes(cuda_address address, size_t size);
 bool fake_is_pinned(const void *memory);
@@ -165,6 +168,7 @@ void fake_set_condition(cuda_condition handle, unsigned value);
 #define FAKE_SIZES 4
 struct CUfunc_st {
     const char *name;
+    cuda_context owner;         /* NULL: none */
     char printed_name[16];      /* of others */
     unsigned sizes[FAKE_SIZES]; /* of a kernel of cuda_probe: of its parameters, 0 at the end */
     void (*run)(const int64_t *arguments);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fake driver's device: compute capability 9.0, or what the environment says, and a primary
- * context, which ends when nobody holds it any more, and with it that something in it has failed.
+/*
+ * The fake driver's devices: compute capability 9.0, or what the environment says, and a primary
+ * context of each, which ends when nobody holds it any more, and with it that something in it has
+ * failed. What was made in one is refused in another.
  */
 #include <stdio.h>
 
@@ -11,7 +13,9 @@ struct CUctx_st {
     unsigned broken; /* with this code; FAKE_OK: it is not */
 };
 
-static struct CUctx_st the_context;
+enum { MOST_DEVICES = 4 };
+
+static struct CUctx_st contexts[MOST_DEVICES]; /* a primary one for each card */
 static _Thread_local cuda_context current;
 static bool initialized;
 
@@ -26,8 +30,13 @@ unsigned fake_context_state(void)
 
 void fake_break(unsigned code)
 {
-    if (the_context.broken == FAKE_OK)
-        the_context.broken = code;
+    if (current && current->broken == FAKE_OK)
+        current->broken = code;
+}
+
+cuda_context fake_current(void)
+{
+    return current;
 }
 
 FAKE(cuInit, unsigned flags)
@@ -59,7 +68,8 @@ FAKE(cuDriverGetVersion, int *version)
 
 static unsigned device_count(void)
 {
-    return fake_number("FAKE_CUDA_DEVICES", 1);
+    const unsigned count = fake_number("FAKE_CUDA_DEVICES", 1);
+    return count < MOST_DEVICES ? count : MOST_DEVICES;
 }
 
 FAKE(cuDeviceGetCount, int *count)
@@ -97,22 +107,20 @@ FAKE(cuDeviceGetAttribute, int *value, unsigned attribute, int device)
 
 FAKE(cuDevicePrimaryCtxRetain, cuda_context *context, int device)
 {
-    (void)device;
     PLANNED();
-    EXPECT(initialized);
-    the_context.holders++;
+    EXPECT(initialized && device >= 0 && (unsigned)device < device_count());
+    contexts[device].holders++;
     fake_count(1);
-    *context = &the_context;
+    *context = &contexts[device];
     return FAKE_OK;
 }
 
 FAKE(cuDevicePrimaryCtxRelease_v2, int device)
 {
-    (void)device;
     ENTER();
-    EXPECT(the_context.holders > 0);
-    if (--the_context.holders == 0)
-        the_context.broken = FAKE_OK;
+    EXPECT(device >= 0 && device < MOST_DEVICES && contexts[device].holders > 0);
+    if (--contexts[device].holders == 0)
+        contexts[device].broken = FAKE_OK;
     fake_count(-1);
     return planned_;
 }
@@ -120,7 +128,7 @@ FAKE(cuDevicePrimaryCtxRelease_v2, int device)
 FAKE(cuCtxSetCurrent, cuda_context context)
 {
     PLANNED();
-    EXPECT(context == &the_context && context->holders > 0);
+    EXPECT(context >= contexts && context < contexts + MOST_DEVICES && context->holders > 0);
     current = context;
     return FAKE_OK;
 }

@@ -13,6 +13,7 @@ enum { MEMORY_LIMIT = 64 << 20, ALIGNMENT = 256 };
 
 struct block {
     struct block *next;
+    cuda_context owner;
     char *bytes;
     size_t size;
 };
@@ -35,7 +36,7 @@ static struct block *add_block(struct block **list, size_t size)
     void *bytes;
     if (!block || posix_memalign(&bytes, ALIGNMENT, size) != 0)
         abort();
-    *block = (struct block){*list, bytes, size};
+    *block = (struct block){*list, fake_current(), bytes, size};
     *list = block;
     fake_count(1);
     return block;
@@ -55,7 +56,8 @@ void *fake_bytes(cuda_address address, size_t size)
     if (address < FAKE_FIRST_ADDRESS)
         return (void *)(uintptr_t)address;
     char *bytes = (char *)(uintptr_t)(address - FAKE_FIRST_ADDRESS);
-    return *find_block(&blocks, bytes, size) ? bytes : NULL;
+    const struct block *block = *find_block(&blocks, bytes, size);
+    return block && block->owner == fake_current() ? bytes : NULL;
 }
 
 bool fake_is_pinned(const void *memory)
@@ -87,7 +89,8 @@ FAKE(cuMemFree_v2, cuda_address memory)
 {
     ENTER();
     struct block **at = find_block(&blocks, (char *)(uintptr_t)(memory - FAKE_FIRST_ADDRESS), 0);
-    EXPECT(*at && (uintptr_t)(*at)->bytes + FAKE_FIRST_ADDRESS == memory);
+    EXPECT(*at && (uintptr_t)(*at)->bytes + FAKE_FIRST_ADDRESS == memory &&
+           (*at)->owner == fake_current());
     memory_used -= (*at)->size;
     drop_block(at);
     return planned_;

@@ -9,8 +9,25 @@
 #include "tests/cuda/fake.h"
 
 struct CUmod_st {
-    const struct fake_code *code; /* NULL: of cuda_probe */
+    bool is_printed; /* no: of cuda_probe */
+    unsigned n;
+    struct CUfunc_st *kernels; /* of the code, in a context */
 };
+
+static struct CUmod_st *new_module(const struct fake_code *code)
+{
+    struct CUmod_st *module = calloc(1, sizeof *module);
+    if (!module || !(module->kernels = calloc(code->n + 1, sizeof *module->kernels)))
+        abort();
+    module->is_printed = true;
+    module->n = code->n;
+    for (unsigned i = 0; i < code->n; i++) {
+        module->kernels[i] = code->kernels[i];
+        module->kernels[i].name = module->kernels[i].printed_name;
+        module->kernels[i].owner = fake_current();
+    }
+    return module;
+}
 
 /* One for all of the probe's, which ends with its modules loaded. */
 static struct CUmod_st of_probe;
@@ -21,10 +38,7 @@ FAKE(cuModuleLoadData, cuda_module *module, const void *image)
     const struct fake_code *code = fake_is_printed(image) ? fake_compile(image) : NULL;
     if (fake_is_printed(image) && !code)
         return FAKE_INVALID_IMAGE;
-    *module = code ? malloc(sizeof **module) : &of_probe;
-    if (!*module)
-        abort();
-    (*module)->code = code;
+    *module = code ? new_module(code) : &of_probe;
     fake_count(1);
     return FAKE_OK;
 }
@@ -32,8 +46,10 @@ FAKE(cuModuleLoadData, cuda_module *module, const void *image)
 FAKE(cuModuleUnload, cuda_module module)
 {
     ENTER();
-    if (module != &of_probe)
+    if (module != &of_probe) {
+        free(module->kernels);
         free(module);
+    }
     fake_count(-1);
     return planned_;
 }
@@ -41,11 +57,10 @@ FAKE(cuModuleUnload, cuda_module module)
 FAKE(cuModuleGetFunction, cuda_function *function, cuda_module module, const char *name)
 {
     IN_CONTEXT();
-    const struct fake_code *code = module->code;
-    *function = code ? NULL : fake_find_kernel(name);
-    for (unsigned i = 0; code && i < code->n; i++)
-        if (strcmp(code->kernels[i].name, name) == 0)
-            *function = &code->kernels[i];
+    *function = module->is_printed ? NULL : fake_find_kernel(name);
+    for (unsigned i = 0; i < module->n; i++)
+        if (strcmp(module->kernels[i].name, name) == 0)
+            *function = &module->kernels[i];
     return *function ? FAKE_OK : FAKE_NOT_FOUND;
 }
 
@@ -66,6 +81,8 @@ FAKE(cuLaunchKernel, cuda_function kernel, unsigned blocks, unsigned y, unsigned
     IN_CONTEXT();
     EXPECT(blocks && y && z && threads && ty && tz && threads * ty * tz <= 1024);
     EXPECT(!shared && !extra);
+    if (kernel->owner && kernel->owner != fake_current())
+        return FAKE_INVALID_HANDLE;
     EXPECT(!kernel->launch || (blocks <= INT32_MAX && y * z * tz == 1 && threads == 32));
     struct fake_work work = {.kind = FAKE_LAUNCH, .kernel = kernel, .blocks = blocks, .height = ty};
     const unsigned n = count_arguments(kernel);

@@ -16,6 +16,7 @@ struct queued {
 
 struct CUstream_st {
     bool alive;
+    cuda_context owner; /* NULL: it is the default stream */
     cuda_graph capturing;
     struct queued *first, **end;
 };
@@ -51,6 +52,8 @@ unsigned fake_push(cuda_stream stream, const struct fake_work *work)
 {
     stream = stream_of(stream);
     EXPECT(stream->alive);
+    if (stream->owner && stream->owner != fake_current())
+        return FAKE_INVALID_HANDLE;
     if (stream->capturing)
         return fake_capture(stream, work);
     struct queued *queued = malloc(sizeof *queued);
@@ -137,6 +140,7 @@ FAKE(cuStreamCreate, cuda_stream *stream, unsigned flags)
     IN_CONTEXT();
     EXPECT(flags <= CUDA_STREAM_NON_BLOCKING);
     *stream = new_stream();
+    (*stream)->owner = fake_current();
     fake_count(1);
     return FAKE_OK;
 }
@@ -147,6 +151,8 @@ FAKE(cuStreamSynchronize, cuda_stream stream)
     ENTER();
     stream = stream_of(stream);
     EXPECT(stream->alive);
+    if (stream->owner && stream->owner != fake_current())
+        return FAKE_INVALID_HANDLE;
     if (stream->capturing)
         return FAKE_CAPTURE_UNSUPPORTED;
     do_all(stream);

@@ -28,12 +28,13 @@ static const struct device *cuda(void)
 
 /* ---- What is there --------------------------------------------------------------------------- */
 
-static void expect_refused(const char *message)
+static void expect_number_refused(uint32_t number, const char *message)
 {
     struct test_alloc alloc;
     struct device_context context;
     test_alloc_init(&alloc);
     device_context_open(&context, cuda(), &alloc.allocator, NULL);
+    context.number = number;
     tssa_status *status = device_context_connect(&context);
     assert_int_equal(tssa_status_code(status), TSSA_UNSUPPORTED);
     assert_string_equal(tssa_status_message(status), message);
@@ -41,6 +42,11 @@ static void expect_refused(const char *message)
     device_context_close(&context);
     assert_int_equal(alloc.live, 0);
     assert_int_equal(fake_cuda_alive(), 0);
+}
+
+static void expect_refused(const char *message)
+{
+    expect_number_refused(0, message);
 }
 
 /* As the environment says: NAME=VALUE. */
@@ -70,24 +76,42 @@ static void test_no_card(void **state)
                         "the CUDA driver is too old: it is for CUDA 11.8, and 12.0 is needed");
 }
 
-/* One line, and a status of its own. */
-static void test_tool_tells(void **state)
+static void test_too_few_cards(void **state)
 {
     (void)state;
+    expect_number_refused(1, "there is no cuda:1: the driver finds 1, of which cuda:0 is the last");
+    setenv("FAKE_CUDA_DEVICES", "3", 1);
+    expect_number_refused(9, "there is no cuda:9: the driver finds 3, of which cuda:2 is the last");
+    unsetenv("FAKE_CUDA_DEVICES");
+}
+
+/* One line, and a status of its own. */
+static void expect_told(const char *device, const char *line)
+{
     static const struct process_limits limits = {.seconds = 60};
-    setenv("TSSA_CUDA_LIBRARIES", "/nowhere", 1);
     struct process_result result =
         process_run((const char *const[]){TSSA_BUILD_DIR "/tssa-run",
                                           TSSA_SOURCE_DIR "/models/get_started_small/model.onnx",
-                                          "--device", "cuda", "-q", NULL},
+                                          "--device", device, "-q", NULL},
                     NULL, NULL, &limits);
     process_drop_announcements(&result);
     assert_int_equal(result.status, 4);
     assert_string_equal(result.out, "");
-    assert_non_null(strstr(result.err, ": no CUDA driver: libcuda.so.1 does not open in /nowhere, "
-                                       "which TSSA_CUDA_LIBRARIES names\n"));
+    if (!strstr(result.err, line))
+        fail_msg("%s", result.err);
     assert_ptr_equal(strchr(result.err, '\n') + 1, result.err + strlen(result.err));
     process_result_free(&result);
+}
+
+static void test_tool_tells(void **state)
+{
+    (void)state;
+    expect_told("cuda:7",
+                ": there is no cuda:7: the driver finds 1, of which cuda:0 is the last\n");
+    expect_told("cpu:1", ": there is no device \"cpu:1\": this build has cpu, null, emulated");
+    setenv("TSSA_CUDA_LIBRARIES", "/nowhere", 1);
+    expect_told("cuda", ": no CUDA driver: libcuda.so.1 does not open in /nowhere, which "
+                        "TSSA_CUDA_LIBRARIES names\n");
     fake_cuda_use(true);
 }
 
@@ -471,6 +495,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_driver),
         cmocka_unit_test(test_no_card),
+        cmocka_unit_test(test_too_few_cards),
         cmocka_unit_test(test_tool_tells),
         cmocka_unit_test(test_launches),
         cmocka_unit_test(test_threads_meet),

@@ -20,6 +20,7 @@
 #include "common/fake_cuda.h"
 #include "common/model_on_device.h"
 #include "common/no_error.h"
+#include "common/test_card.h"
 #include "common/xmalloc.h"
 
 #define RUNS 6 /* the last ones are replays, where runs are recorded */
@@ -158,9 +159,70 @@ static void test_refused(void **state)
     model_run_close(&made);
 }
 
+/* ---- Two cards ------------------------------------------------------------------------------- */
+
+/* That memory of one card is not given to the other: the fakes refuse it, too. */
+static void expect_apart(const struct model_run *first, const struct model_run *second)
+{
+    struct device_context *one = first->session->device, *two = second->session->device;
+    struct device_stream *here, *there;
+    const int64_t dims[] = {1};
+    tssa_value *value = NULL, *old = first->inputs[0];
+    no_error(one->device->stream_open(one, &here));
+    no_error(two->device->stream_open(two, &there));
+    void *memory = one->device->allocate(here, 4);
+    tssa_status *status = two->device->fill(there, (struct device_place){memory, 0}, 0, 4);
+    assert_non_null(status);
+    tssa_status_free(status);
+    no_error(
+        tssa_tensor_borrow_on(first->context, "cuda:1", TSSA_FLOAT, 1, dims, memory, 4, &value));
+    assert_string_equal(tssa_value_device(value), "cuda:1");
+    first->inputs[0] = value;
+    expect_error(model_on_device_run((struct model_run *)first),
+                 "a tensor lies in memory of cuda:1, and the session is on cuda");
+    first->inputs[0] = old;
+    tssa_value_free(value);
+    no_error(one->device->fill(here, (struct device_place){memory, 0}, 0, 4));
+    one->device->release(here, memory, 4);
+    one->device->stream_close(here);
+    two->device->stream_close(there);
+}
+
+/* Sessions in one process, in turns, recorded ones, too; each in its card's context. */
+static void test_two_cards(void **state)
+{
+    static const char *const paths[] = {TSSA_SOURCE_DIR "/models/nasrnn_small/model.onnx",
+                                        TSSA_SOURCE_DIR "/models/yolov3_loop_small/model.onnx"};
+    (void)state;
+    if (test_card())
+        skip(); /* how many there are, nobody knows */
+    setenv("FAKE_CUDA_DEVICES", "2", 1);
+    for (int i = 0; i < 2; i++) {
+        struct model_run wanted = {0}, first = {0}, second = {0};
+        no_error(model_on_device_open(&wanted, paths[i], 2, NULL));
+        no_error(model_on_device_run(&wanted));
+        no_error(model_on_device_open(&first, paths[i], 2, "cuda:0"));
+        no_error(model_on_device_open(&second, paths[i], 2, "cuda:1"));
+        for (int turn = 0; turn < RUNS; turn++) {
+            no_error(model_on_device_run(&first));
+            no_error(model_on_device_run(&second));
+            model_on_device_compare(&first, &wanted, paths[i]);
+            model_on_device_compare(&second, &wanted, paths[i]);
+        }
+        expect_apart(&first, &second);
+        no_error(model_on_device_run(&second));
+        model_run_close(&wanted);
+        model_run_close(&first);
+        model_run_close(&second);
+    }
+    unsetenv("FAKE_CUDA_DEVICES");
+    assert_int_equal(fake_cuda_alive(), 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_two_cards)};
     fake_cuda_use(true);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     return committed_models_test(one_model) + failed;

@@ -146,6 +146,27 @@ static void test_names(void **state)
     assert_null(device_at(n + 1));
 }
 
+/* Of devices that are numbered, and no other text behind a name. */
+static void test_numbers(void **state)
+{
+    static const char *const wrong[] = {"cuda:",    "cuda:x",     "cuda:-1", "cuda:1 ", "cuda: 1",
+                                        "cuda:1:1", "cuda:12345", "cuda1",   "cpu:0",   "null:1"};
+    char name[DEVICE_NAME_SIZE];
+    (void)state;
+    assert_ptr_equal(device_find("cuda:0"), device_find("cuda"));
+    assert_ptr_equal(device_find("cuda:12"), device_find("cuda"));
+    assert_ptr_equal(device_find("opencl:1"), device_find("opencl"));
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_null(device_find(wrong[i]));
+    assert_int_equal(device_number(NULL), 0);
+    assert_int_equal(device_number("cuda"), 0);
+    assert_int_equal(device_number("cuda:12"), 12);
+    device_print_name(device_find("cuda:0"), device_number("cuda:0"), name);
+    assert_string_equal(name, "cuda");
+    device_print_name(device_find("cuda:12"), device_number("cuda:12"), name);
+    assert_string_equal(name, "cuda:12");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -153,6 +174,7 @@ int main(void)
         cmocka_unit_test(test_failure_releases),
         cmocka_unit_test(test_missing_kernel),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

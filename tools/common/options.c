@@ -74,13 +74,21 @@ int option_input(const struct tool_option *option, const char *argument, void *s
     return argument_input(source, argument);
 }
 
+/* NAME or NAME:N. Whether that has numbers, and so many, a session tells. */
+static bool is_device(const char *argument, const char *name)
+{
+    const size_t length = strlen(name);
+    return strncmp(argument, name, length) == 0 &&
+           (argument[length] == '\0' || argument[length] == ':');
+}
+
 /* The name of a device that this build has. */
 static int read_device(const struct tool_option *option, const char *argument, void *place)
 {
     char names[256] = "";
     *(const char **)place = argument;
     for (size_t i = 0, used = 0; tssa_device_name(i) && used < sizeof names; i++) {
-        if (strcmp(argument, tssa_device_name(i)) == 0)
+        if (is_device(argument, tssa_device_name(i)))
             return 0;
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
                                  i == 0                    ? ""

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/cuda/card.h"
 
+#include <inttypes.h>
+
 #include "device/cuda/library.h"
 
 /* What fails before there is a card says that there is none for tssa. */
@@ -24,7 +26,7 @@ static tssa_status *check_driver(struct cuda_card *card)
                  CUDA_OLDEST_DRIVER % 1000 / 10);
 }
 
-static tssa_status *find_card(struct cuda_card *card)
+static tssa_status *find_card(struct cuda_card *card, uint32_t number)
 {
     int count = 0, major, minor;
     TRY(check_driver(card));
@@ -32,7 +34,12 @@ static tssa_status *find_card(struct cuda_card *card)
     TRY(CUDA(&card->api, cuDeviceGetCount, &count));
     if (count < 1)
         return ERROR(TSSA_UNSUPPORTED, "no CUDA device: the driver finds none");
-    TRY(CUDA(&card->api, cuDeviceGet, &card->device, 0));
+    if (number >= (uint32_t)count)
+        return ERROR(TSSA_UNSUPPORTED,
+                     "there is no cuda:%" PRIu32
+                     ": the driver finds %d, of which cuda:%d is the last",
+                     number, count, count - 1);
+    TRY(CUDA(&card->api, cuDeviceGet, &card->device, (int)number));
     TRY(CUDA(&card->api, cuDeviceGetAttribute, &major, CUDA_ATTRIBUTE_CAPABILITY_MAJOR,
              card->device));
     TRY(CUDA(&card->api, cuDeviceGetAttribute, &minor, CUDA_ATTRIBUTE_CAPABILITY_MINOR,
@@ -41,10 +48,10 @@ static tssa_status *find_card(struct cuda_card *card)
     return NULL;
 }
 
-static tssa_status *open_card(struct cuda_card *card)
+static tssa_status *open_card(struct cuda_card *card, uint32_t number)
 {
     TRY(cuda_api_open(&card->api));
-    TRY(no_card(find_card(card)));
+    TRY(no_card(find_card(card, number)));
     return CUDA(&card->api, cuDevicePrimaryCtxRetain, &card->context, card->device);
 }
 
@@ -52,7 +59,7 @@ tssa_status *cuda_connect(struct device_context *context)
 {
     struct cuda_card *card = allocator_calloc(context->allocator, 1, sizeof *card);
     TRY_ALLOC(card);
-    tssa_status *status = open_card(card);
+    tssa_status *status = open_card(card, context->number);
     if (status)
         allocator_free(context->allocator, card);
     else

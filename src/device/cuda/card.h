@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first card, as a context of the device has it: the driver's functions, and the card's primary
+ * A card, as a context of the device has it: the driver's functions, and the card's primary
  * context, which CUDA's libraries use too. The driver has a current context for each thread, so
  * what is asked of a card, or of a stream, begins with cuda_enter; it stays current.
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The device `cuda`: the first card of NVIDIA's. Fuse ops are grids (device/grids), in CUDA C. */
+/* The device `cuda`: cards of NVIDIA's, by the driver's numbers. Fuse ops are grids (device/grids),
+ * in CUDA C. */
 #include "device/cuda/card.h"
 #include "device/cuda/launcher.h"
 #include "device/cuda/library.h"
@@ -16,6 +17,7 @@ static const struct ir_fusion *lend(struct device_context *context)
 
 const struct device cuda_device = {
     .name = "cuda",
+    .is_numbered = true,
     .counts = true,
     .grids = true,
     .alignment = 256,

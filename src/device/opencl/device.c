@@ -17,6 +17,7 @@ static const struct ir_fusion *lend(struct device_context *context)
 
 const struct device opencl_device = {
     .name = "opencl",
+    .is_numbered = true,
     .counts = true,
     .grids = true,
     .alignment = 256,

@@ -25,6 +25,7 @@ typedef struct _cl_event *opencl_event;
 enum {
     OPENCL_READ_WRITE = 1 << 0,
     OPENCL_TYPE_GPU = 1 << 2,
+    OPENCL_TYPE_OTHERS = 1 << 1 | 1 << 3, /* processors and accelerators */
     OPENCL_BUILD_LOG = 0x1183,
     OPENCL_BINARY_SIZES = 0x1165,
     OPENCL_BINARIES = 0x1166,
@@ -40,7 +41,6 @@ enum {
     OPENCL_DENORMALS = 1 << 0,
     OPENCL_ROUNDS_DIVISION = 1 << 7
 };
-#define OPENCL_TYPE_ALL 0xffffffffu
 
 #define OPENCL_FUNCTIONS(X)                                                                        \
     X(opencl_result, clGetPlatformIDs, (uint32_t, opencl_platform *, uint32_t *))                  \
