@@ -10,6 +10,7 @@
 #include "api/session_notes.h"
 #include "base/clock.h"
 #include "base/float_mode.h"
+#include "base/hash.h"
 
 static const tssa_allocator *allocator_of(const struct tssa_session *session)
 {
@@ -284,10 +285,11 @@ tssa_status *tssa_session_compiled(tssa_session *session, tssa_compile_info *inf
 /* ---- Run states ------------------------------------------------------------------------------ */
 
 /* A run of the generation has ended; `run`: its state, to be kept, or NULL. */
-static void leave(struct tssa_session *session, struct generation *generation, struct run *run)
+static void leave(struct tssa_session *session, struct generation *generation, struct run *run,
+                  uint64_t shapes)
 {
     pthread_mutex_lock(&session->lock);
-    const bool kept = run && !generation->retired && vec_push(&generation->idle, run);
+    const bool kept = run && !generation->retired && generation_give(generation, run, shapes);
     if (run && !kept) { /* before the plan may go, which it reads */
         pthread_mutex_unlock(&session->lock);
         run_free(run);
@@ -299,8 +301,8 @@ static void leave(struct tssa_session *session, struct generation *generation, s
         generation_free(generation);
 }
 
-static tssa_status *take_run(struct tssa_session *session, struct generation **generation,
-                             struct run **run)
+static tssa_status *take_run(struct tssa_session *session, uint64_t shapes,
+                             struct generation **generation, struct run **run)
 {
     *run = NULL;
     collect(session);
@@ -308,8 +310,7 @@ static tssa_status *take_run(struct tssa_session *session, struct generation **g
     struct generation *now = *generation = session->now;
     now->out++;
     tssa_status *status = generation_place(now);
-    if (now->idle.count)
-        *run = now->idle.data[--now->idle.count];
+    *run = generation_take(now, shapes);
     pthread_mutex_unlock(&session->lock);
     if (*run)
         return NULL;
@@ -317,13 +318,14 @@ static tssa_status *take_run(struct tssa_session *session, struct generation **g
         status = run_create(now->plan, allocator_of(session), &session->model->context->team,
                             session->profiled, run);
     if (status)
-        leave(session, now, NULL);
+        leave(session, now, NULL, 0);
     else
         (*run)->stop = &session->stop;
     return status;
 }
 
-static void give_run(struct tssa_session *session, struct generation *generation, struct run *run)
+static void give_run(struct tssa_session *session, struct generation *generation, struct run *run,
+                     uint64_t shapes)
 {
     pthread_mutex_lock(&session->lock);
     if (generation->profile)
@@ -333,7 +335,7 @@ static void give_run(struct tssa_session *session, struct generation *generation
     if (run->memory.held > session->peak)
         session->peak = run->memory.held;
     pthread_mutex_unlock(&session->lock);
-    leave(session, generation, run);
+    leave(session, generation, run, shapes);
 }
 
 /* ---- Running --------------------------------------------------------------------------------- */
@@ -473,6 +475,25 @@ static tssa_status *execute(const struct tssa_session *session, const tssa_run_o
     return status;
 }
 
+/* A hash of the shapes of inputs, where it matters which state a run has; not 0. */
+static uint64_t shapes_of(const struct tssa_session *session, size_t n, tssa_value *const *inputs)
+{
+    uint64_t hash = 1;
+    if (!session->device->device->record_begin)
+        return hash;
+    for (size_t i = 0; i < n; i++) {
+        const struct value *value = inputs[i] ? &inputs[i]->value : NULL;
+        if (!value || value->kind != TSSA_KIND_TENSOR) {
+            hash++;
+            continue;
+        }
+        const struct tensor *tensor = &value->tensor;
+        hash = hash_bytes(tensor->dims, (size_t)tensor->rank * sizeof *tensor->dims,
+                          hash + (uint64_t)tensor->dtype);
+    }
+    return hash ? hash : 1;
+}
+
 static tssa_status *run_session(struct tssa_session *session, const tssa_run_options *options,
                                 size_t input_count, tssa_value *const *inputs, size_t output_count,
                                 tssa_value **outputs)
@@ -482,11 +503,12 @@ static tssa_status *run_session(struct tssa_session *session, const tssa_run_opt
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_run: an argument is NULL");
     TRY(check_counts(session, input_count, output_count, options->wanted));
     struct call call = {.n_given = output_count, .given = outputs, .numbers = options->wanted};
-    TRY(take_run(session, &call.generation, &call.run));
+    const uint64_t shapes = shapes_of(session, input_count, inputs);
+    TRY(take_run(session, shapes, &call.generation, &call.run));
     tssa_status *status = call_open(&call, input_count, inputs);
     if (!status)
         status = execute(session, options, &call, outputs);
-    give_run(session, call.generation, call.run);
+    give_run(session, call.generation, call.run, shapes);
     session_note_kept(session->model->context, session->device);
     return status;
 }

@@ -31,7 +31,7 @@ tssa_status *tssa_session_memory(tssa_session *session, tssa_memory_use *use)
     use->last = session->last.held;
     use->live = session->last.live;
     for (size_t i = 0; i < session->now->idle.count; i++)
-        use->kept += run_kept(session->now->idle.data[i]);
+        use->kept += run_kept(session->now->idle.data[i].run);
     pthread_mutex_unlock(&session->lock);
     return NULL;
 }

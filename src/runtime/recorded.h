@@ -6,7 +6,8 @@
  * for one replay, and reads the results.
  *
  * A run state has one recording at most, of the latest shapes: it is to be found in the slab and
- * the pool of that state, which nobody else works in.
+ * the pool of that state, which nobody else works in. A session keeps several states for shapes
+ * that take turns (api/generation.h).
  */
 #ifndef TSSA_RUNTIME_RECORDED_H
 #define TSSA_RUNTIME_RECORDED_H

@@ -244,6 +244,50 @@ static void test_trips_are_an_input(void **state)
     assert_int_equal(fake_cuda_alive(), 0);
 }
 
+/* ---- Shapes that take turns ------------------------------------------------------------------ */
+
+/* One run of a session whose inputs have so many rows; whether it was a replay. */
+static bool turn(struct session_pair *p, int64_t rows)
+{
+    const int64_t dims[] = {rows, WIDTH};
+    tssa_value *input = session_pair_floats(p, 2, dims, false);
+    session_pair_run(p, 1, &input, 1);
+    tssa_value_free(input);
+    return p->kernels->counts.replays != 0;
+}
+
+static void test_shapes_take_turns(void **state)
+{
+    static const char text[] = SESSION_MODEL("%x: f32[N, M]", "%y",
+                                             "%a = Add(%x, %x) %s = Softmax(%a) {axis = 1}\n"
+                                             "%m = Mul(%s, %x) %y = Relu(%m)\n");
+    const tssa_session_options options = {.struct_size = sizeof options, .device = "cuda"};
+    struct session_pair p = {0};
+    int replays = 0;
+    (void)state;
+    session_pair_load(&p, text, 1);
+    no_error(tssa_session_create(p.model, &options, &p.kernels));
+    for (int64_t rows = 1; rows <= 2 * GENERATION_SEEN; rows++)
+        assert_false(turn(&p, rows));
+    assert_int_equal(p.kernels->now->idle.count, 1); /* none came again */
+    for (int i = 0; i < RUNS; i++)
+        for (int64_t rows = 1; rows <= GENERATION_STATES; rows++)
+            replays += turn(&p, rows);
+    assert_true(replays >= 3 * GENERATION_STATES);
+    for (int64_t rows = 1; rows <= GENERATION_STATES; rows++)
+        assert_true(turn(&p, rows)); /* each of them is there */
+    assert_int_equal(p.kernels->now->idle.count, GENERATION_STATES);
+    for (int i = 0; i < RUNS; i++) /* takes the one of 1 row */
+        replays = turn(&p, GENERATION_STATES + 1);
+    assert_int_equal(replays, 1);
+    for (int64_t rows = 2; rows <= GENERATION_STATES; rows++)
+        assert_true(turn(&p, rows));
+    assert_false(turn(&p, 1));
+    assert_int_equal(p.kernels->now->idle.count, GENERATION_STATES);
+    session_pair_close(&p);
+    assert_int_equal(fake_cuda_alive(), 0);
+}
+
 /* A Loop that never runs returns what it was given, and not what its body returns. */
 static void test_no_trips(void **state)
 {
@@ -288,6 +332,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_shapes), cmocka_unit_test(test_stays),
                                        cmocka_unit_test(test_trips_are_an_input),
+                                       cmocka_unit_test(test_shapes_take_turns),
                                        cmocka_unit_test(test_no_trips)},
                             fakes[] = {cmocka_unit_test(test_each_call_fails_once)};
     fake_cuda_use(true);
