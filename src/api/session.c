@@ -134,6 +134,8 @@ static tssa_status *open_device(struct tssa_session *session, struct tssa_contex
         session->own.data_share = options->data_share;
     session->device = &session->own;
     TRY(device_context_connect(&session->own));
+    if (options->profile && device->ranges_open)
+        session->own.has_ranges = device->ranges_open(&session->own);
     if (session->own.gives_up)
         context_log(context, TSSA_LOG_WARNING, "device %s: %s", device->name,
                     session->own.gives_up);

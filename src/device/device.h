@@ -106,6 +106,15 @@ struct device {
      * returned: the device makes none. find_kernel has the last word on each fuse op. */
     const struct ir_fusion *(*fusion)(struct device_context *context);
 
+    /* ---- Ranges ------------------------------------------------------------------------------ */
+
+    /* Once, before the first of them: is there a profiler's library that shows what a thread does
+     * here under names? NULL: there is none, and the next two are NULL, too. */
+    bool (*ranges_open)(struct device_context *context);
+    /* The calling thread's; they nest. */
+    void (*range_begin)(const struct device_context *context, const char *name);
+    void (*range_end)(const struct device_context *context);
+
     /* ---- Streams ----------------------------------------------------------------------------- */
 
     tssa_status *(*stream_open)(struct device_context *context, struct device_stream **stream);
@@ -167,6 +176,7 @@ struct device_context {
     pthread_mutex_t lock;     /* held while the library is opened */
     _Atomic(void *) library;  /* the device's own; NULL until a kernel needs it */
     _Atomic(void *) compiled; /* the device's own, of `compile`; NULL at first */
+    bool has_ranges;          /* who profiles has opened them */
     atomic_bool keeps_not;    /* there is a cache_problem in what `compiled` says */
     void *connected;          /* the device's own, of `connect` */
     const char *gives_up;     /* what `connect` says is not as on other devices; NULL: nothing */

@@ -159,14 +159,27 @@ static void note_memory(struct run *run, const struct step *step)
         run->memory.live = live;
 }
 
+static void begin_range(const struct device_context *device, const struct step *step)
+{
+    char name[256];
+    if (!device->has_ranges)
+        return;
+    ir_op_describe(step->op, name, sizeof name);
+    device->device->range_begin(device, name);
+}
+
 static tssa_status *run_profiled(struct run *run, const struct step *step)
 {
+    const struct device_context *device = run->plan->device;
     struct step_profile *profile = &run->profile[step->index];
+    begin_range(device, step);
     uint64_t start = executor_now();
     tssa_status *status = step->run(run, step);
     profile->started = start;
     profile->nanoseconds += executor_now() - start;
     profile->count++;
+    if (device->has_ranges)
+        device->device->range_end(device);
     return status;
 }
 

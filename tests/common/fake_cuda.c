@@ -55,3 +55,24 @@ long fake_cuda_alive(void)
     find("fake_alive", &alive);
     return alive();
 }
+
+unsigned long fake_cuda_ranges(void)
+{
+    unsigned long (*ranges)(void) = NULL;
+    find("fake_ranges", &ranges);
+    return ranges();
+}
+
+int fake_cuda_range_depth(void)
+{
+    int (*depth)(void) = NULL;
+    find("fake_range_depth", &depth);
+    return depth();
+}
+
+const char *fake_cuda_latest_range(void)
+{
+    const char *(*latest)(void) = NULL;
+    find("fake_latest_range", &latest);
+    return latest();
+}

@@ -15,5 +15,9 @@ unsigned long fake_cuda_calls(void);
 void fake_cuda_fail_at(unsigned long call, unsigned code);
 /* What was handed out and is not given back: memory, streams, events, modules, ... */
 long fake_cuda_alive(void);
+/* Ranges of NVTX that were begun; how many of the thread's have not ended; the latest one. */
+unsigned long fake_cuda_ranges(void);
+int fake_cuda_range_depth(void);
+const char *fake_cuda_latest_range(void);
 
 #endif

@@ -13,6 +13,7 @@
  *     fake_kernels.c    what the kernels of cuda_probe do
  *     fake_compiler.c   kernels that tssa prints, by the C compiler
  *     fake_threads.c    threads of a block that meet
+ *     fake_ranges.c     NVTX
  *     fake_nvrtc.c, fake_libraries.c
  *
  * Environment, read at each call:
@@ -104,6 +105,10 @@ void fake_count(int change);
 EXPORT unsigned long fake_calls(void);
 EXPORT void fake_fail_at(unsigned long call, unsigned code);
 EXPORT long fake_alive(void);
+/* Ranges that were begun; how many of the thread's have not ended; the name of the latest one. */
+EXPORT unsigned long fake_ranges(void);
+EXPORT int fake_range_depth(void);
+EXPORT const char *fake_latest_range(void);
 
 /* ---- The driver ------------------------------------------------------------------------------ */
 

@@ -13,7 +13,9 @@
 
 #include <cmocka.h>
 
+#include "api/session.h"
 #include "common/fake_cuda.h"
+#include "common/model_run.h"
 #include "common/no_error.h"
 #include "common/process.h"
 #include "common/test_alloc.h"
@@ -431,6 +433,67 @@ static void test_threads_miss_each_other(void **state)
     test_threads_meet(NULL);
 }
 
+/* ---- Ranges ---------------------------------------------------------------------------------- */
+
+/* Of a run of a model with a loop; how many its profile has. */
+static unsigned long count_ranges(int profile, unsigned long *in_profile)
+{
+    static const char path[] = TSSA_SOURCE_DIR "/models/lstm_nested_small/model.onnx";
+    const tssa_session_options options = {
+        .struct_size = sizeof options, .device = "cuda", .profile = profile};
+    struct model_run run = {0};
+    const unsigned long before = fake_cuda_ranges();
+    *in_profile = 0;
+    no_error(model_run_open(&run, path, 0));
+    no_error(model_run_read_inputs(&run, path));
+    no_error(tssa_session_create(run.model, &options, &run.session));
+    no_error(model_run_execute(&run));
+    const struct generation *now = run.session->now;
+    for (uint32_t i = 0; profile && i < now->plan->n_steps; i++)
+        *in_profile += now->profile[i].count;
+    model_run_close(&run);
+    assert_int_equal(fake_cuda_range_depth(), 0);
+    return fake_cuda_ranges() - before;
+}
+
+static void test_ranges(void **state)
+{
+    unsigned long in_profile;
+    (void)state;
+    assert_int_equal(count_ranges(0, &in_profile), 0);
+    const unsigned long ranges = count_ranges(1, &in_profile);
+    assert_true(ranges > 10);
+    assert_int_equal(ranges, in_profile);
+    assert_non_null(strchr(fake_cuda_latest_range(), '('));
+    setenv("TSSA_CUDA_LIBRARIES", TSSA_BUILD_DIR "/tests/fake_cuda_old", 1);
+    const unsigned long before = fake_cuda_ranges();
+    count_ranges(1, &in_profile);
+    assert_int_equal(fake_cuda_ranges(), before); /* they are not there */
+    fake_cuda_use(true);
+}
+
+/* Ends with a step that fails. */
+static void test_ranges_end(void **state)
+{
+    static const char path[] = TSSA_SOURCE_DIR "/models/get_started_small/model.onnx";
+    const tssa_session_options options = {
+        .struct_size = sizeof options, .device = "cuda", .profile = 1};
+    struct model_run run = {0};
+    (void)state;
+    no_error(model_run_open(&run, path, 0));
+    no_error(model_run_read_inputs(&run, path));
+    no_error(tssa_session_create(run.model, &options, &run.session));
+    setenv("FAKE_CUDA_FAIL", "cuLaunchKernel:719", 1);
+    const unsigned long before = fake_cuda_ranges();
+    tssa_status *status = model_run_execute(&run);
+    unsetenv("FAKE_CUDA_FAIL");
+    assert_non_null(status);
+    tssa_status_free(status);
+    assert_true(fake_cuda_ranges() > before);
+    assert_int_equal(fake_cuda_range_depth(), 0);
+    model_run_close(&run);
+}
+
 /* ---- Failures -------------------------------------------------------------------------------- */
 
 static void test_each_call_fails_once(void **state)
@@ -501,6 +564,8 @@ int main(void)
         cmocka_unit_test(test_threads_meet),
         cmocka_unit_test(test_threads_do_not_meet),
         cmocka_unit_test(test_threads_miss_each_other),
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_ranges_end),
         cmocka_unit_test(test_each_call_fails_once),
         cmocka_unit_test(test_kernels_fail_late),
         cmocka_unit_test(test_programs_fail),

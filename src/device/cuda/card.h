@@ -8,6 +8,7 @@
 #define TSSA_DEVICE_CUDA_CARD_H
 
 #include "device/cuda/cuda_api.h"
+#include "device/cuda/ranges.h"
 #include "device/device.h"
 #include "device/grids/grids.h"
 
@@ -19,6 +20,7 @@ struct cuda_card {
     int driver;               /* the version of CUDA that it is for, as CUDA_OLDEST_DRIVER is */
     int device, architecture; /* 90: compute capability 9.0 */
     cuda_context context;
+    struct cuda_ranges ranges; /* where they were opened */
 };
 
 /* struct device.connect and .close. */

@@ -4,6 +4,7 @@
 #include "device/cuda/card.h"
 #include "device/cuda/launcher.h"
 #include "device/cuda/library.h"
+#include "device/cuda/ranges.h"
 #include "device/cuda/recording.h"
 #include "device/devices.h"
 #include "device/memory.h"
@@ -29,6 +30,9 @@ const struct device cuda_device = {
     .compiled = grids_compiled,
     .library = &cuda_library,
     .fusion = lend,
+    .ranges_open = cuda_ranges_open,
+    .range_begin = cuda_range_begin,
+    .range_end = cuda_range_end,
     .stream_open = cuda_stream_open,
     .stream_close = cuda_stream_close,
     .stream_wait = cuda_stream_wait,
