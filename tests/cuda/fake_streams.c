@@ -202,6 +202,19 @@ FAKE(cuStreamWaitEvent, cuda_stream stream, cuda_event event, unsigned flags)
     return fake_push(stream, &work);
 }
 
+/* Does what the event's stream has before it, and no more. Also where it fails, as a stream. */
+FAKE(cuEventSynchronize, cuda_event event)
+{
+    ENTER();
+    EXPECT(event->alive);
+    cuda_stream stream = event->recorded ? event->stream : NULL;
+    if (stream && stream->owner && stream->owner != fake_current())
+        return FAKE_INVALID_HANDLE;
+    while (stream && event->come < event->recorded && stream->first)
+        do_first(stream);
+    return planned_ ? planned_ : fake_context_state();
+}
+
 FAKE(cuEventDestroy_v2, cuda_event event)
 {
     ENTER();

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "api/session.h"
+#include "base/team.h"
 #include "common/fake_cuda.h"
 #include "common/model_run.h"
 #include "common/no_error.h"
@@ -494,6 +495,98 @@ static void test_ranges_end(void **state)
     model_run_close(&run);
 }
 
+/* ---- Copies by way of locked memory ---------------------------------------------------------- */
+
+enum { STAGED = 4 << 20, MORE = 9 * (1 << 20) + 4321 };
+
+static unsigned char byte_at(size_t i, int turn)
+{
+    return (unsigned char)(i * 31 + (i >> 12) + (size_t)turn);
+}
+
+/* There and back, of memory that the host changes as soon as it may; the other half is not touched.
+ */
+static tssa_status *go_and_come(struct scene *s, unsigned char *bytes, size_t size, int turn)
+{
+    const struct device_place here = {bytes, 0}, there = {s->x, 256};
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = byte_at(i, turn);
+    TRY(cuda()->copy(s->stream, DEVICE_COPY_IN, there, here, size));
+    memset(bytes, 0, size);
+    return cuda()->copy(s->stream, DEVICE_COPY_OUT, here, there, size);
+}
+
+static tssa_status *stage(struct scene *s, unsigned char *bytes, size_t size)
+{
+    TRY(device_context_connect(&s->context));
+    TRY(cuda()->stream_open(&s->context, &s->stream));
+    s->x = cuda()->allocate(s->stream, MORE + 512);
+    TRY_ALLOC(s->x);
+    for (int turn = 0; turn < 2; turn++) {
+        TRY(go_and_come(s, bytes, size, turn));
+        for (size_t i = 0; i < size; i++)
+            if (bytes[i] != byte_at(i, turn))
+                fail_msg("byte %zu of %zu is wrong", i, size);
+    }
+    return NULL;
+}
+
+static tssa_status *play_staged(const struct team *team, unsigned char *bytes, size_t size,
+                                long *alive)
+{
+    struct scene scene;
+    begin_scene(&scene);
+    scene.context.team = team;
+    tssa_status *status = stage(&scene, bytes, size);
+    *alive = fake_cuda_alive();
+    end_scene(&scene);
+    return status;
+}
+
+/* Nothing is held for copies that are small, or that one thread would make. */
+static void test_staged(void **state)
+{
+    static const size_t sizes[] = {STAGED - 1, STAGED, STAGED + 1, MORE};
+    unsigned char *bytes = malloc(MORE);
+    struct team two, one;
+    long plain, alive;
+    (void)state;
+    assert_non_null(bytes);
+    team_open(&two, 2);
+    team_open(&one, 1);
+    no_error(play_staged(&one, bytes, MORE, &plain));
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        no_error(play_staged(&two, bytes, sizes[i], &alive));
+        assert_int_equal(alive - plain, two.parallel_for && sizes[i] >= STAGED ? 1 + 4 : 0);
+    }
+    free(bytes);
+}
+
+/* An error, or the bytes, without that memory if need be. */
+static void test_each_staged_call_fails_once(void **state)
+{
+    unsigned char *bytes = malloc(MORE);
+    struct team two;
+    long alive;
+    unsigned told = 0;
+    (void)state;
+    assert_non_null(bytes);
+    team_open(&two, 2);
+    const unsigned long before = fake_cuda_calls();
+    no_error(play_staged(&two, bytes, MORE, &alive));
+    const unsigned long calls = fake_cuda_calls() - before;
+    for (unsigned long i = 0; i < calls; i++) {
+        fake_cuda_fail_at(fake_cuda_calls() + i, 999);
+        tssa_status *status = play_staged(&two, bytes, MORE, &alive);
+        told += status != NULL;
+        tssa_status_free(status);
+    }
+    fake_cuda_fail_at(-1ul, 0);
+    assert_true(told > calls / 2);
+    no_error(play_staged(&two, bytes, MORE, &alive));
+    free(bytes);
+}
+
 /* ---- Failures -------------------------------------------------------------------------------- */
 
 static void test_each_call_fails_once(void **state)
@@ -564,6 +657,8 @@ int main(void)
         cmocka_unit_test(test_threads_meet),
         cmocka_unit_test(test_threads_do_not_meet),
         cmocka_unit_test(test_threads_miss_each_other),
+        cmocka_unit_test(test_staged),
+        cmocka_unit_test(test_each_staged_call_fails_once),
         cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_ranges_end),
         cmocka_unit_test(test_each_call_fails_once),

@@ -288,6 +288,27 @@ static void test_shapes_take_turns(void **state)
     assert_int_equal(fake_cuda_alive(), 0);
 }
 
+/* Inputs and outputs that are so large that they are staged, in recorded runs as well. */
+static void test_large_inputs(void **state)
+{
+    static const char text[] =
+        SESSION_MODEL("%x: f32[N, M]", "%y", "%a = Add(%x, %x) %y = Relu(%a)\n");
+    static const int64_t dims[] = {1024, 1200};
+    const tssa_session_options options = {.struct_size = sizeof options, .device = "cuda"};
+    struct session_pair p = {0};
+    (void)state;
+    session_pair_load(&p, text, 2);
+    no_error(tssa_session_create(p.model, &options, &p.kernels));
+    for (int i = 0; i < RUNS; i++) {
+        tssa_value *input = session_pair_floats(&p, 2, dims, false);
+        session_pair_run(&p, 1, &input, 1);
+        tssa_value_free(input);
+    }
+    assert_int_equal(p.kernels->counts.replays, 1);
+    session_pair_close(&p);
+    assert_int_equal(fake_cuda_alive(), 0);
+}
+
 /* A Loop that never runs returns what it was given, and not what its body returns. */
 static void test_no_trips(void **state)
 {
@@ -330,9 +351,11 @@ static void test_no_trips(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shapes), cmocka_unit_test(test_stays),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shapes),
+                                       cmocka_unit_test(test_stays),
                                        cmocka_unit_test(test_trips_are_an_input),
                                        cmocka_unit_test(test_shapes_take_turns),
+                                       cmocka_unit_test(test_large_inputs),
                                        cmocka_unit_test(test_no_trips)},
                             fakes[] = {cmocka_unit_test(test_each_call_fails_once)};
     fake_cuda_use(true);

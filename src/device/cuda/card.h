@@ -37,6 +37,7 @@ struct cuda_queue {
     struct grids_stream base;
     cuda_stream stream;
     struct device_recording *recording; /* while it records; recording.h */
+    struct cuda_staging *staging;       /* staging.h; NULL: nothing was copied that way yet */
 };
 
 /* The same for a stream. */

@@ -103,6 +103,7 @@ struct cuda_launch {
     X(cuda_result, cuStreamWaitEvent, (cuda_stream, cuda_event, unsigned flags))                   \
     X(cuda_result, cuEventCreate, (cuda_event *, unsigned flags))                                  \
     X(cuda_result, cuEventRecord, (cuda_event, cuda_stream))                                       \
+    X(cuda_result, cuEventSynchronize, (cuda_event))                                               \
     X(cuda_result, cuEventDestroy_v2, (cuda_event))                                                \
     X(cuda_result, cuModuleLoadData, (cuda_module *, const void *image))                           \
     X(cuda_result, cuModuleUnload, (cuda_module))                                                  \

@@ -4,12 +4,13 @@
  * it is asked for seldom, and cuMemAlloc will do.
  *
  * The driver reads memory of the host that was not locked for it before a call returns, so what is
- * copied in may change at once.
+ * copied in may change at once; so it may behind a copy that is staged.
  */
 #include "device/memory.h"
 
 #include "device/count.h"
 #include "device/cuda/recording.h"
+#include "device/cuda/staging.h"
 
 static cuda_address address_of(struct device_place place)
 {
@@ -64,6 +65,15 @@ tssa_status *cuda_read(struct device_stream *stream, struct device_place from, v
     return CUDA(&card->api, cuStreamSynchronize, own);
 }
 
+static tssa_status *read_result(struct device_stream *stream, struct device_place from, void *to,
+                                size_t size)
+{
+    struct cuda_queue *queue = (struct cuda_queue *)stream;
+    if (stream->records || !cuda_stages(queue, size))
+        return cuda_read(stream, from, to, size);
+    return cuda_stage_out(queue, to, address_of(from), size);
+}
+
 tssa_status *cuda_copy(struct device_stream *stream, enum device_copy kind, struct device_place to,
                        struct device_place from, size_t size)
 {
@@ -77,11 +87,14 @@ tssa_status *cuda_copy(struct device_stream *stream, enum device_copy kind, stru
         kind = DEVICE_COPY_WITHIN;
     }
     TRY(cuda_enter_stream(stream, &card, &own));
+    struct cuda_queue *queue = (struct cuda_queue *)stream;
     switch (kind) {
     case DEVICE_COPY_IN:
+        if (cuda_stages(queue, size))
+            return cuda_stage_in(queue, address_of(to), on_host(from), size);
         return CUDA(&card->api, cuMemcpyHtoDAsync_v2, address_of(to), on_host(from), size, own);
     case DEVICE_COPY_OUT:
-        TRY(cuda_read(stream, from, on_host(to), size));
+        TRY(read_result(stream, from, on_host(to), size));
         return grids_stream_failed((struct grids_stream *)stream, cuda_read);
     default:
         return CUDA(&card->api, cuMemcpyDtoDAsync_v2, address_of(to), address_of(from), size, own);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "device/cuda/recording.h"
+#include "device/cuda/staging.h"
 
 tssa_status *cuda_enter_stream(struct device_stream *stream, const struct cuda_card **card,
                                cuda_stream *own)
@@ -46,6 +47,7 @@ void cuda_stream_close(struct device_stream *stream)
     const struct cuda_card *card = cuda_enter_anyway(stream->context);
     if (queue->stream) {
         tssa_status_free(CUDA(&card->api, cuStreamSynchronize, queue->stream));
+        cuda_staging_free(queue);
         tssa_status_free(CUDA(&card->api, cuStreamDestroy_v2, queue->stream));
     }
     if (queue->base.seen)
