@@ -51,9 +51,14 @@ struct library_quantizer {
 
 #define CONV_MAX_RANK 3
 
-/* y[batch][out_channels][out...] = bias + sum of x * w; everything dense, channels first if nothing
- * else is said. */
+/*
+ * y[batch][out_channels][out...] = bias + sum of x * w; everything dense, channels first if
+ * nothing else is said. Or, where it is turned, what each element of x, times w, adds to a window
+ * of y, which has the strides, the dilations and the pads: w[in_channels][out_channels of a
+ * group][kernel...].
+ */
 struct conv_problem {
+    int64_t turned;                                   /* 0 or 1 */
     int64_t rank;                                     /* spatial axes, 1 to CONV_MAX_RANK */
     int64_t batch, groups, in_channels, out_channels; /* channels of all groups together */
     int64_t in[CONV_MAX_RANK], out[CONV_MAX_RANK], kernel[CONV_MAX_RANK];

@@ -54,8 +54,7 @@ tssa_status *library_op_problem(const struct library_op *op, const struct kernel
     return gemm_problem(a, b, op->gemm, &problem->matmul);
 }
 
-/* The type alone, where all of its dims are known. */
-static bool find_dims(const struct ir_value *value, struct tensor *tensor)
+bool library_op_dims(const struct ir_value *value, struct tensor *tensor)
 {
     const struct ir_type *type = value->type;
     *tensor = (struct tensor){.dtype = type->dtype, .rank = type->rank};
@@ -71,7 +70,7 @@ bool library_op_known(const struct ir_op *op, struct library_problem *problem)
     struct tensor a, b;
     bool one = true;
     if ((form != LIBRARY_OP_MATMUL && form != LIBRARY_OP_GEMM) ||
-        !find_dims(ir_operand(op, 0), &a) || !find_dims(ir_operand(op, 1), &b))
+        !library_op_dims(ir_operand(op, 0), &a) || !library_op_dims(ir_operand(op, 1), &b))
         return false;
     memset(problem, 0, sizeof *problem);
     problem->kind = LIBRARY_MATMUL;

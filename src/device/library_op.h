@@ -22,6 +22,9 @@ struct library_op {
 
 tssa_status *library_op_decode(const struct ir_op *op, struct library_op *decoded);
 
+/* A value's type alone; false: not all of its dims are known. */
+bool library_op_dims(const struct ir_value *value, struct tensor *tensor);
+
 /* The product that every run is, where all dims are known and it is one call; false: it is not, or
  * is no product. */
 bool library_op_known(const struct ir_op *op, struct library_problem *problem);

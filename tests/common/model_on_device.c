@@ -38,7 +38,8 @@ tssa_status *model_on_device_run(struct model_run *run)
 static bool has_products(const struct ir_block *block)
 {
     for (const struct ir_op *op = block->first; op; op = op->next) {
-        if (ir_op_is(op, IR_OP_MatMul) || ir_op_is(op, IR_OP_Gemm))
+        if (ir_op_is(op, IR_OP_MatMul) || ir_op_is(op, IR_OP_Gemm) || ir_op_is(op, IR_OP_Conv) ||
+            ir_op_is(op, IR_OP_ConvTranspose))
             return true;
         for (uint32_t i = 0; i < op->n_blocks; i++)
             if (has_products(op->blocks[i]))

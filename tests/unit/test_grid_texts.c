@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "common/fake_cuda.h"
+#include "common/grid_operands.h"
 #include "common/grids_run.h"
 #include "common/no_error.h"
 #include "common/op_run.h"
@@ -39,52 +40,6 @@
 
 /* ---- Operands -------------------------------------------------------------------------------- */
 
-struct operands {
-    struct arena arena;
-    struct random random;
-    uint32_t n;
-    struct value values[5];
-    const struct value *given[5];
-};
-
-static void operands_open(struct operands *o, uint64_t seed)
-{
-    *o = (struct operands){.random = {seed}};
-    arena_init(&o->arena, &allocator_default);
-}
-
-/* The next operand, not filled. */
-static struct tensor *add(struct operands *o, tssa_dtype dtype, int rank, const int64_t *dims)
-{
-    struct value *value = &o->values[o->n];
-    size_t count, bytes;
-    assert_null(tensor_layout(dtype, rank, dims, &count, &bytes));
-    value->kind = TSSA_KIND_TENSOR;
-    value->tensor = (struct tensor){.dtype = dtype, .rank = rank};
-    memcpy(value->tensor.dims, dims, (size_t)rank * sizeof *dims);
-    value->tensor.data = arena_alloc_aligned(&o->arena, bytes + 1, TENSOR_ALIGNMENT);
-    assert_non_null(value->tensor.data);
-    o->given[o->n++] = value;
-    return &value->tensor;
-}
-
-/* Numbers between -1 and 1. */
-static struct tensor *add_numbers(struct operands *o, tssa_dtype dtype, int rank,
-                                  const int64_t *dims)
-{
-    struct tensor *x = add(o, dtype, rank, dims);
-    for (size_t i = 0; i < tensor_count(x); i++)
-        dtype_store_double(dtype, (char *)x->data + i * tssa_dtype_size(dtype),
-                           (double)random_int(&o->random, -1000, 1000) / 1000);
-    return x;
-}
-
-static void operands_clear(struct operands *o)
-{
-    o->n = 0;
-    arena_clear(&o->arena);
-}
-
 /* Mostly small, at times none or more than a tile of the kernels has. */
 static int64_t some_size(struct operands *o)
 {
@@ -95,19 +50,6 @@ static int64_t some_size(struct operands *o)
 }
 
 /* ---- Products -------------------------------------------------------------------------------- */
-
-static void expect_products(const struct grids_run *run, int output, double tolerance)
-{
-    const struct tensor *made = &run->made[output].tensor, *wanted = &run->wanted[output].tensor;
-    const size_t size = tssa_dtype_size(wanted->dtype);
-    assert_int_equal(made->dtype, wanted->dtype);
-    assert_int_equal(made->rank, wanted->rank);
-    assert_memory_equal(made->dims, wanted->dims, (size_t)wanted->rank * sizeof *wanted->dims);
-    for (size_t i = 0; i < tensor_count(wanted); i++)
-        expect_close(dtype_load_double(made->dtype, (const char *)made->data + i * size),
-                     dtype_load_double(made->dtype, (const char *)wanted->data + i * size),
-                     tolerance, "result", i);
-}
 
 /* In texts of programs the type is @@@. */
 static void open_text(struct grids_run *run, const char *device, const char *program,
@@ -149,10 +91,10 @@ static void test_matmul(void **state)
             const int64_t m = some_size(&o), n = some_size(&o), k = some_size(&o),
                           batch = random_int(&o.random, 1, 4);
             const bool one_a = random_chance(&o.random, 30), one_b = random_chance(&o.random, 30);
-            add_numbers(&o, float_types[t], 3, (const int64_t[]){one_a ? 1 : batch, m, k});
-            add_numbers(&o, float_types[t], 3, (const int64_t[]){one_b ? 1 : batch, k, n});
+            operands_add_numbers(&o, float_types[t], 3, (const int64_t[]){one_a ? 1 : batch, m, k});
+            operands_add_numbers(&o, float_types[t], 3, (const int64_t[]){one_b ? 1 : batch, k, n});
             assert_true(grids_run_go(&run, o.given));
-            expect_products(&run, 0, tolerances[t]);
+            operands_expect_close(&run, 0, tolerances[t]);
             operands_clear(&o);
         }
         grids_run_close(&run);
@@ -177,14 +119,14 @@ static void test_matmul_of_more_axes(void **state)
     for (int i = 0; i < ROUNDS / 2; i++) {
         const int64_t m = some_size(&o), n = some_size(&o), k = some_size(&o),
                       both = random_int(&o.random, 1, 2);
-        add_numbers(&o, TSSA_FLOAT, 5,
-                    (const int64_t[]){random_int(&o.random, 1, 3), both, 1, m, k});
-        add_numbers(&o, TSSA_FLOAT, 5,
-                    (const int64_t[]){1, both, random_int(&o.random, 1, 3), k, n});
-        add_numbers(&o, TSSA_FLOAT, 1, &k);
+        operands_add_numbers(&o, TSSA_FLOAT, 5,
+                             (const int64_t[]){random_int(&o.random, 1, 3), both, 1, m, k});
+        operands_add_numbers(&o, TSSA_FLOAT, 5,
+                             (const int64_t[]){1, both, random_int(&o.random, 1, 3), k, n});
+        operands_add_numbers(&o, TSSA_FLOAT, 1, &k);
         assert_true(grids_run_go(&run, o.given));
         for (int r = 0; r < 3; r++)
-            expect_products(&run, r, tolerances[0]);
+            operands_expect_close(&run, r, tolerances[0]);
         operands_clear(&o);
     }
     grids_run_close(&run);
@@ -201,8 +143,8 @@ static void test_matmul_of_unlike_sizes(void **state)
                    "  return(%c)\n"
                    "}\n");
     operands_open(&o, 4);
-    add_numbers(&o, TSSA_FLOAT, 2, (const int64_t[]){2, 3});
-    add_numbers(&o, TSSA_FLOAT, 2, (const int64_t[]){4, 5});
+    operands_add_numbers(&o, TSSA_FLOAT, 2, (const int64_t[]){2, 3});
+    operands_add_numbers(&o, TSSA_FLOAT, 2, (const int64_t[]){4, 5});
     assert_false(grids_run_go(&run, o.given));
     operands_clear(&o);
     grids_run_close(&run);
@@ -248,8 +190,8 @@ static void open_gemm(struct grids_run *run, const char *device, int t, bool tur
 static void expect_gemm(struct grids_run *run, struct operands *o, int t)
 {
     assert_true(grids_run_go(run, o->given));
-    expect_products(run, 0, tolerances[t]);
-    expect_products(run, 1, tolerances[t]);
+    operands_expect_close(run, 0, tolerances[t]);
+    operands_expect_close(run, 1, tolerances[t]);
     operands_clear(o);
 }
 
@@ -261,11 +203,12 @@ static void gemm(const char *device, struct operands *o, int t, bool turn_a, boo
     open_gemm(&run, device, t, turn_a, turn_b, scaled);
     for (int i = 0; i < SIZES; i++) {
         const struct sizes s = sizes_at(o, i);
-        add_numbers(o, float_types[t], 2,
-                    (const int64_t[]){turn_a ? s.k : s.m, turn_a ? s.m : s.k});
-        add_numbers(o, float_types[t], 2,
-                    (const int64_t[]){turn_b ? s.n : s.k, turn_b ? s.k : s.n});
-        add_numbers(o, float_types[t], 2, (const int64_t[]){i & 1 ? 1 : s.m, i & 2 ? 1 : s.n});
+        operands_add_numbers(o, float_types[t], 2,
+                             (const int64_t[]){turn_a ? s.k : s.m, turn_a ? s.m : s.k});
+        operands_add_numbers(o, float_types[t], 2,
+                             (const int64_t[]){turn_b ? s.n : s.k, turn_b ? s.k : s.n});
+        operands_add_numbers(o, float_types[t], 2,
+                             (const int64_t[]){i & 1 ? 1 : s.m, i & 2 ? 1 : s.n});
         expect_gemm(&run, o, t);
     }
     grids_run_close(&run);
@@ -308,9 +251,10 @@ static void test_each_text_of_products(void **state)
             const struct sizes s = cases[i].sizes;
             const struct matmul_problem problem = {.batch = 1, .m = s.m, .n = s.n, .k = s.k};
             assert_int_equal(multiply_text(&run.device, &problem), cases[i].text);
-            add_numbers(&o, float_types[t], 2, (const int64_t[]){s.m, s.k});
-            add_numbers(&o, float_types[t], 2, (const int64_t[]){t ? s.n : s.k, t ? s.k : s.n});
-            add_numbers(&o, float_types[t], 2, (const int64_t[]){s.m, s.n});
+            operands_add_numbers(&o, float_types[t], 2, (const int64_t[]){s.m, s.k});
+            operands_add_numbers(&o, float_types[t], 2,
+                                 (const int64_t[]){t ? s.n : s.k, t ? s.k : s.n});
+            operands_add_numbers(&o, float_types[t], 2, (const int64_t[]){s.m, s.n});
             expect_gemm(&run, &o, t);
             /* one each, two where a library computes sums; opencl clears notes with one */
             const uint64_t cleared = strcmp(*state, "opencl") == 0;
@@ -336,8 +280,8 @@ static void test_products_have_the_same_bits(void **state)
     operands_open(&o, 10);
     for (int i = 0; i < 10; i++) {
         const struct sizes s = sizes_at(&o, i);
-        add_numbers(&o, TSSA_FLOAT, 3, (const int64_t[]){1, s.m, s.k});
-        add_numbers(&o, TSSA_FLOAT, 2, (const int64_t[]){s.k, s.n});
+        operands_add_numbers(&o, TSSA_FLOAT, 3, (const int64_t[]){1, s.m, s.k});
+        operands_add_numbers(&o, TSSA_FLOAT, 2, (const int64_t[]){s.k, s.n});
         assert_true(grids_run_go(&run, o.given));
         struct value first = run.made[0];
         run.made[0] = (struct value){0};
@@ -360,7 +304,7 @@ static const tssa_dtype moved_types[] = {TSSA_BOOL,   TSSA_INT8,   TSSA_FLOAT16,
 static struct tensor *add_bits(struct operands *o, tssa_dtype dtype, int rank, const int64_t *dims,
                                int percent)
 {
-    struct tensor *x = add(o, dtype, rank, dims);
+    struct tensor *x = operands_add(o, dtype, rank, dims);
     const size_t size = tssa_dtype_size(dtype);
     memset(x->data, 0, tensor_bytes(x));
     for (size_t i = 0; i < tensor_count(x); i++) {
@@ -375,7 +319,7 @@ static struct tensor *add_bits(struct operands *o, tssa_dtype dtype, int rank, c
 
 static struct tensor *add_ints(struct operands *o, int64_t n, const int64_t *values)
 {
-    struct tensor *x = add(o, TSSA_INT64, 1, &n);
+    struct tensor *x = operands_add(o, TSSA_INT64, 1, &n);
     memcpy(x->data, values, (size_t)n * sizeof *values);
     return x;
 }
@@ -651,7 +595,7 @@ static void test_topk_of_long_lines(void **state)
 static void add_indices(struct operands *o, tssa_dtype dtype, int rank, const int64_t *dims,
                         const int64_t *limits, int64_t n_limits, bool bad)
 {
-    struct tensor *x = add(o, dtype, rank, dims);
+    struct tensor *x = operands_add(o, dtype, rank, dims);
     const int64_t count = (int64_t)tensor_count(x), at = random_int(&o->random, 0, count);
     for (int64_t i = 0; i < count; i++) {
         const int64_t limit = limits[i % n_limits];
@@ -753,9 +697,9 @@ static void test_scatter_of_unlike_shapes(void **state)
                    "  return(%y)\n"
                    "}\n");
     operands_open(&o, 91);
-    add_numbers(&o, TSSA_FLOAT, 2, (const int64_t[]){3, 4});
+    operands_add_numbers(&o, TSSA_FLOAT, 2, (const int64_t[]){3, 4});
     add_indices(&o, TSSA_INT64, 2, (const int64_t[]){2, 1}, (const int64_t[]){3}, 1, false);
-    add_numbers(&o, TSSA_FLOAT, 2, (const int64_t[]){2, 5});
+    operands_add_numbers(&o, TSSA_FLOAT, 2, (const int64_t[]){2, 5});
     assert_false(grids_run_go(&run, o.given));
     operands_clear(&o);
     grids_run_close(&run);
@@ -768,7 +712,7 @@ static void test_scatter_of_unlike_shapes(void **state)
 static void add_boxes(struct operands *o, int64_t batches, int64_t n)
 {
     const int64_t places = random_chance(&o->random, 50) ? 6 : 2000, dims[] = {batches, n, 4};
-    struct tensor *x = add(o, TSSA_FLOAT, 3, dims);
+    struct tensor *x = operands_add(o, TSSA_FLOAT, 3, dims);
     float *corners = x->data;
     for (size_t i = 0; i < tensor_count(x); i++) {
         corners[i] = (float)random_int(&o->random, -places, places) / 7;
@@ -784,7 +728,7 @@ static void add_scores(struct operands *o, int64_t batches, int64_t classes, int
 {
     static const float odd[] = {NAN, -NAN, 0, -0.0f, INFINITY, -INFINITY};
     const int64_t most = random_chance(&o->random, 30) ? 5 : 100000, dims[] = {batches, classes, n};
-    struct tensor *x = add(o, TSSA_FLOAT, 3, dims);
+    struct tensor *x = operands_add(o, TSSA_FLOAT, 3, dims);
     float *scores = x->data;
     for (size_t i = 0; i < tensor_count(x); i++) {
         scores[i] = (float)random_int(&o->random, -most, most) / (float)most;
@@ -796,7 +740,7 @@ static void add_scores(struct operands *o, int64_t batches, int64_t classes, int
 static void add_float(struct operands *o, float value)
 {
     const int64_t one = 1;
-    struct tensor *x = add(o, TSSA_FLOAT, 1, &one);
+    struct tensor *x = operands_add(o, TSSA_FLOAT, 1, &one);
     *(float *)x->data = value;
 }
 
@@ -854,7 +798,7 @@ static void test_nms_of_unlike_shapes(void **state)
                    "  return(%x)\n"
                    "}\n");
     operands_open(&o, 111);
-    add_numbers(&o, TSSA_FLOAT, 3, (const int64_t[]){1, 3, 5});
+    operands_add_numbers(&o, TSSA_FLOAT, 3, (const int64_t[]){1, 3, 5});
     add_scores(&o, 1, 2, 3);
     assert_false(grids_run_go(&run, o.given));
     operands_clear(&o);
@@ -966,7 +910,13 @@ static const struct {
              {GRIDS_TEXT_TOPK, TSSA_FLOAT},          {GRIDS_TEXT_TOPK, TSSA_DOUBLE},
              {GRIDS_TEXT_TOPK, TSSA_INT8},           {GRIDS_TEXT_TOPK, TSSA_UINT32},
              {GRIDS_TEXT_SCATTER, TSSA_UINT16},      {GRIDS_TEXT_NMS, TSSA_FLOAT},
-             {GRIDS_TEXT_EXTREME, TSSA_DOUBLE},      {GRIDS_TEXT_EXTREME, TSSA_UINT8}};
+             {GRIDS_TEXT_EXTREME, TSSA_DOUBLE},      {GRIDS_TEXT_EXTREME, TSSA_UINT8},
+             {GRIDS_TEXT_CONV, TSSA_FLOAT},          {GRIDS_TEXT_CONV, TSSA_DOUBLE},
+             {GRIDS_TEXT_CONV_SMALL, TSSA_FLOAT},    {GRIDS_TEXT_CONV_SMALL, TSSA_DOUBLE},
+             {GRIDS_TEXT_CONV_EACH, TSSA_FLOAT},     {GRIDS_TEXT_CONV_EACH, TSSA_DOUBLE},
+             {GRIDS_TEXT_POOL, TSSA_FLOAT},          {GRIDS_TEXT_POOL, TSSA_DOUBLE},
+             {GRIDS_TEXT_POOL, TSSA_INT8},           {GRIDS_TEXT_AVERAGE, TSSA_FLOAT},
+             {GRIDS_TEXT_PLANES, TSSA_FLOAT},        {GRIDS_TEXT_PLANES, TSSA_DOUBLE}};
 
 static void test_cuda(void **state)
 {

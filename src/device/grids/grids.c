@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "device/devices.h"
+#include "device/grids/conv.h"
 #include "device/grids/extreme.h"
 #include "device/grids/fused.h"
 #include "device/grids/keep.h"
 #include "device/grids/nms.h"
+#include "device/grids/pool.h"
 #include "device/grids/product.h"
 #include "device/grids/programs.h"
 #include "device/grids/scatter.h"
@@ -61,8 +63,9 @@ const struct kernel *grids_find_kernel(const struct ir_op *op)
 const struct kernel *grids_find_kernel_or_text(const struct ir_op *op)
 {
     static const struct kernel *(*const texts[])(const struct ir_op *) = {
-        grids_product_find, grids_spread_find, grids_keep_find,   grids_topk_find,
-        grids_scatter_find, grids_nms_find,    grids_extreme_find};
+        grids_product_find, grids_spread_find,  grids_keep_find,
+        grids_topk_find,    grids_scatter_find, grids_nms_find,
+        grids_extreme_find, grids_conv_find,    grids_pool_find};
     const struct kernel *kernel = grids_find_kernel(op);
     if (op->opaque || op->n_blocks || !suits_all(op))
         return kernel;

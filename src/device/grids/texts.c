@@ -36,6 +36,21 @@ static const char *const lines_of_topk[] = {
 static const char *const lines_of_keep[] = {
 #include "kernels/grids/keep.inc"
     NULL};
+static const char *const lines_of_conv[] = {
+#include "kernels/grids/conv.inc"
+    NULL};
+static const char *const lines_of_conv_each[] = {
+#include "kernels/grids/conv_each.inc"
+    NULL};
+static const char *const lines_of_pool[] = {
+#include "kernels/grids/pool.inc"
+    NULL};
+static const char *const lines_of_average[] = {
+#include "kernels/grids/average.inc"
+    NULL};
+static const char *const lines_of_planes[] = {
+#include "kernels/grids/planes.inc"
+    NULL};
 
 static const struct {
     const char *const *lines;

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device/grids/conv.h"
+
+#include <string.h>
+
+#include "device/conv_transpose.h"
+#include "device/device.h"
+#include "device/grids/convolve.h"
+#include "device/grids/operands.h"
+#include "device/grids/product.h"
+#include "device/grids/programs.h"
+#include "device/library_cache.h"
+#include "device/library_op.h"
+
+struct state {
+    bool turned, asks; /* a library that is no text */
+    struct conv_attrs conv;
+    struct conv_transpose_attrs transpose; /* where it is turned */
+    struct library_cache library;
+};
+
+/* Of operands that are set. */
+static tssa_status *resolve(const struct state *state, struct conv_job *job, int64_t *dims,
+                            struct library_problem *problem, bool *one)
+{
+    memset(problem, 0, sizeof *problem);
+    if (state->turned)
+        TRY(conv_transpose_resolve(&state->transpose, job, dims));
+    else
+        TRY(conv_resolve(&state->conv, job, dims));
+    *one = state->turned ? conv_transpose_problem(job, job->x->dtype, problem)
+                         : conv_problem(job, job->x->dtype, problem);
+    return NULL;
+}
+
+static bool is_worth_it(const struct device_library *library, const struct library_problem *problem)
+{
+    return !library->is_worth_it || library->is_worth_it(problem);
+}
+
+/* The problem of every run, where all dims are known. */
+static bool is_known(const struct ir_op *op, const struct state *state,
+                     struct library_problem *problem)
+{
+    struct tensor operands[LIBRARY_OPERANDS];
+    struct conv_job job = {0};
+    int64_t dims[TSSA_MAX_RANK];
+    bool one = false;
+    for (uint32_t i = 0; i < op->n_operands && i < LIBRARY_OPERANDS; i++)
+        if (ir_operand(op, i) && !library_op_dims(ir_operand(op, i), &operands[i]))
+            return false;
+    job.x = &operands[0];
+    job.w = &operands[1];
+    job.bias = op->n_operands > 2 && ir_operand(op, 2) ? &operands[2] : NULL;
+    tssa_status *status = resolve(state, &job, dims, problem, &one);
+    const bool known = !status && one;
+    tssa_status_free(status);
+    return known;
+}
+
+/* What computes what a library declines, or is not asked for; not before that has. */
+static tssa_status *want_texts(const struct ir_op *op, const struct state *state,
+                               struct device_context *context)
+{
+    static const enum grids_text all[] = {GRIDS_TEXT_CONV, GRIDS_TEXT_CONV_SMALL,
+                                          GRIDS_TEXT_CONV_EACH};
+    const tssa_dtype dtype = op->results[0].type->dtype;
+    struct library_problem problem;
+    const bool known = is_known(op, state, &problem);
+    if (known && state->asks && is_worth_it(context->device->library, &problem))
+        return NULL;
+    if (known)
+        return grids_text_want(context, convolve_text(context, &problem.conv), dtype);
+    for (size_t i = state->turned ? 2 : 0; i < sizeof all / sizeof *all; i++)
+        TRY(grids_text_want(context, all[i], dtype));
+    return NULL;
+}
+
+static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                            const void **state)
+{
+    const struct device *device = setup->context->device;
+    struct state *made = ARENA_NEW(setup->arena, struct state);
+    TRY_ALLOC(made);
+    made->turned = ir_op_is(op, IR_OP_ConvTranspose);
+    made->asks = device->library != &grids_library && library_asks(device, op);
+    if (made->turned)
+        TRY(conv_transpose_decode(op, &made->transpose));
+    else
+        TRY(conv_decode(op, &made->conv));
+    TRY(want_texts(op, made, setup->context));
+    library_cache_open(&made->library, setup, false);
+    *state = made;
+    return NULL;
+}
+
+static void release(const void *state)
+{
+    library_cache_close(&((struct state *)state)->library);
+}
+
+static tssa_status *compute(struct kernel_args *args, const struct library_problem *problem,
+                            struct library_call *call, struct buffer **buffers)
+{
+    struct state *state = (void *)args->state; /* what changes is behind the library's lock */
+    struct device_stream *stream = args->env->stream;
+    bool done = false;
+    for (uint32_t i = 0; i < args->n_inputs && i < LIBRARY_OPERANDS; i++)
+        if (args->inputs[i])
+            TRY(grids_operand(args, i, &buffers[i], &call->operands[i]));
+    if (state->asks && is_worth_it(stream->context->device->library, problem))
+        TRY(library_compute(args, &state->library, problem, NULL, call, &done));
+    return done ? NULL : convolve(stream, &problem->conv, (tssa_dtype)problem->dtype, call);
+}
+
+/* The operands, which are checked, and the result. */
+static tssa_status *make_result(struct kernel_args *args, struct library_problem *problem,
+                                struct tensor **y)
+{
+    struct conv_job job = {0};
+    int64_t dims[TSSA_MAX_RANK];
+    bool one;
+    TRY(kernel_tensor(args, 0, &job.x));
+    TRY(kernel_tensor(args, 1, &job.w));
+    TRY(kernel_optional_tensor(args, 2, &job.bias));
+    if (!dtype_in(CONVOLVE_TYPES, job.x->dtype) || job.w->dtype != job.x->dtype ||
+        (job.bias && job.bias->dtype != job.x->dtype))
+        return ERROR(TSSA_RUNTIME, "the operands must be of one float type");
+    TRY(resolve(args->state, &job, dims, problem, &one));
+    if (job.bias && (job.bias->rank != 1 || job.bias->dims[0] != job.out_channels))
+        return ERROR(TSSA_RUNTIME, "the bias does not have %lld elements",
+                     (long long)job.out_channels);
+    if (!one)
+        return ERROR(TSSA_RUNTIME, "%d spatial axes", job.window.rank);
+    return kernel_output(args, 0, job.x->dtype, job.x->rank, dims, y);
+}
+
+static tssa_status *run(struct kernel_args *args)
+{
+    struct library_problem problem;
+    struct library_call call = {0};
+    struct buffer *buffers[LIBRARY_OPERANDS] = {NULL};
+    struct tensor *y;
+    TRY(make_result(args, &problem, &y));
+    if (!y || tensor_count(y) == 0)
+        return NULL;
+    call.result = grids_place(y);
+    tssa_status *status = compute(args, &problem, &call, buffers);
+    for (int i = 0; i < LIBRARY_OPERANDS; i++)
+        buffer_release(buffers[i]);
+    return status;
+}
+
+const struct kernel *grids_conv_find(const struct ir_op *op)
+{
+    static const struct kernel kernel = {.prepare = prepare, .run = run, .release = release};
+    if ((!ir_op_is(op, IR_OP_Conv) && !ir_op_is(op, IR_OP_ConvTranspose)) || !ir_operand(op, 0))
+        return NULL;
+    const struct ir_type *type = ir_operand(op, 0)->type;
+    return dtype_in(CONVOLVE_TYPES, type->dtype) && type->rank <= CONV_MAX_RANK + 2 ? &kernel
+                                                                                    : NULL;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Conv and ConvTranspose of FLOAT and DOUBLE, of up to three axes. The device's library is asked
+ * first; what it declines, or where there is none, a kernel of kernels/grids computes. */
+#ifndef TSSA_DEVICE_GRIDS_CONV_H
+#define TSSA_DEVICE_GRIDS_CONV_H
+
+#include "device/kernel.h"
+
+/* NULL: it is no such convolution. */
+const struct kernel *grids_conv_find(const struct ir_op *op);
+
+#endif

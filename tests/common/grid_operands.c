@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/grid_operands.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+void operands_open(struct operands *o, uint64_t seed)
+{
+    *o = (struct operands){.random = {seed}};
+    arena_init(&o->arena, &allocator_default);
+}
+
+void operands_clear(struct operands *o)
+{
+    o->n = 0;
+    arena_clear(&o->arena);
+}
+
+struct tensor *operands_add(struct operands *o, tssa_dtype dtype, int rank, const int64_t *dims)
+{
+    struct value *value = &o->values[o->n];
+    size_t count, bytes;
+    assert_null(tensor_layout(dtype, rank, dims, &count, &bytes));
+    value->kind = TSSA_KIND_TENSOR;
+    value->tensor = (struct tensor){.dtype = dtype, .rank = rank};
+    memcpy(value->tensor.dims, dims, (size_t)rank * sizeof *dims);
+    value->tensor.data = arena_alloc_aligned(&o->arena, bytes + 1, TENSOR_ALIGNMENT);
+    assert_non_null(value->tensor.data);
+    o->given[o->n++] = value;
+    return &value->tensor;
+}
+
+struct tensor *operands_add_numbers(struct operands *o, tssa_dtype dtype, int rank,
+                                    const int64_t *dims)
+{
+    struct tensor *x = operands_add(o, dtype, rank, dims);
+    for (size_t i = 0; i < tensor_count(x); i++)
+        dtype_store_double(dtype, (char *)x->data + i * tssa_dtype_size(dtype),
+                           (double)random_int(&o->random, -1000, 1000) / 1000);
+    return x;
+}
+
+void operands_expect_close(const struct grids_run *run, int output, double tolerance)
+{
+    const struct tensor *made = &run->made[output].tensor, *wanted = &run->wanted[output].tensor;
+    const size_t size = tssa_dtype_size(wanted->dtype);
+    assert_int_equal(made->dtype, wanted->dtype);
+    assert_int_equal(made->rank, wanted->rank);
+    assert_memory_equal(made->dims, wanted->dims, (size_t)wanted->rank * sizeof *wanted->dims);
+    for (size_t i = 0; i < tensor_count(wanted); i++)
+        expect_close(dtype_load_double(made->dtype, (const char *)made->data + i * size),
+                     dtype_load_double(made->dtype, (const char *)wanted->data + i * size),
+                     tolerance, "result", i);
+}

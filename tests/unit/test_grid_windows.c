@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Convolutions and pooling by texts (kernels/grids) on devices that launch grids, of random
+ * windows: what the CPU gives, pooling with its bits, on `opencl`, where there is one, and on
+ * `cuda`, on a fake driver, in whatever order threads run, with no library installed.
+ */
+/* ctest-timeout: 600 */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/fake_cuda.h"
+#include "common/grid_operands.h"
+#include "common/no_error.h"
+#include "common/same_value.h"
+#include "common/test_card.h"
+#include "device/grids/convolve.h"
+
+/* Sanitizers make the fake's threads ten times slower: there one order has to do. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ROUNDS 8
+#define FIRST_ORDER 2
+#else
+#define ROUNDS 40
+#define FIRST_ORDER 0
+#endif
+
+static const char *const names[] = {"f32", "f64"};
+static const tssa_dtype types[] = {TSSA_FLOAT, TSSA_DOUBLE};
+static const double tolerances[] = {1e-4, 1e-12};
+
+/* ---- Windows --------------------------------------------------------------------------------- */
+
+enum { MOST_AXES = 3 };
+
+/* Of `rank` spatial axes, each of which is large enough for one window. */
+struct shape {
+    int rank;
+    int64_t in[MOST_AXES], kernel[MOST_AXES], stride[MOST_AXES], dilation[MOST_AXES];
+    int64_t pads[2 * MOST_AXES];
+};
+
+static struct shape some_shape(struct random *random, int rank)
+{
+    static const int64_t most[] = {40, 14, 6};
+    struct shape s = {.rank = rank};
+    for (int i = 0; i < rank; i++) {
+        s.kernel[i] = random_int(random, 1, 3);
+        s.stride[i] = random_int(random, 1, 3);
+        s.dilation[i] = random_int(random, 1, 2);
+        const int64_t extent = (s.kernel[i] - 1) * s.dilation[i] + 1;
+        s.pads[i] = random_int(random, 0, s.kernel[i] - 1);
+        s.pads[rank + i] = random_int(random, 0, s.kernel[i] - 1);
+        s.in[i] = extent + random_int(random, 0, most[rank - 1]);
+    }
+    return s;
+}
+
+/* " name = [1, 2]" */
+static void print_ints(char *text, size_t size, const char *name, const int64_t *values, int n)
+{
+    size_t at = strlen(text);
+    at += (size_t)snprintf(text + at, size - at, "%s%s = [", at ? ", " : "", name);
+    for (int i = 0; i < n; i++)
+        at += (size_t)snprintf(text + at, size - at, "%s%lld", i ? ", " : "", (long long)values[i]);
+    snprintf(text + at, size - at, "]");
+}
+
+static void print_shape(char *text, size_t size, const struct shape *s, bool with_kernel)
+{
+    text[0] = '\0';
+    print_ints(text, size, "strides", s->stride, s->rank);
+    print_ints(text, size, "dilations", s->dilation, s->rank);
+    print_ints(text, size, "pads", s->pads, 2 * s->rank);
+    if (with_kernel)
+        print_ints(text, size, "kernel_shape", s->kernel, s->rank);
+}
+
+/* "[A0, A1, ...]" */
+static const char *dims_text(char *text, size_t size, char name, int rank)
+{
+    size_t at = (size_t)snprintf(text, size, "[");
+    for (int i = 0; i < rank; i++)
+        at += (size_t)snprintf(text + at, size - at, "%s%c%d", i ? ", " : "", name, i);
+    snprintf(text + at, size - at, "]");
+    return text;
+}
+
+static int64_t with_channels(int64_t *dims, int64_t first, int64_t second, const struct shape *s,
+                             const int64_t *sizes)
+{
+    dims[0] = first;
+    dims[1] = second;
+    memcpy(dims + 2, sizes, (size_t)s->rank * sizeof *sizes);
+    return 2 + s->rank;
+}
+
+/* ---- Convolutions ---------------------------------------------------------------------------- */
+
+struct convolution {
+    struct shape shape;
+    int64_t batch, groups, channels, filters; /* of a group */
+    bool turned, biased;
+};
+
+static void open_convolution(struct grids_run *run, const char *device, int t,
+                             const struct convolution *c)
+{
+    char program[900], attrs[300], x[60], w[60];
+    const int rank = c->shape.rank + 2;
+    print_shape(attrs, sizeof attrs, &c->shape, false);
+    snprintf(program, sizeof program,
+             "graph @g opset(\"\": 22) ir_version(10) (%%x: %s%s, %%w: %s%s, %%b: %s[F]) -> (%%y) "
+             "{\n"
+             "  %%y = %s@%d(%%x, %%w%s) {group = %lld, %s}\n"
+             "  return(%%y)\n"
+             "}\n",
+             names[t], dims_text(x, sizeof x, 'X', rank), names[t],
+             dims_text(w, sizeof w, 'W', rank), names[t], c->turned ? "ConvTranspose" : "Conv", 22,
+             c->biased ? ", %b" : "", (long long)c->groups, attrs);
+    grids_run_open(run, device, program);
+}
+
+static void convolve_once(const char *device, struct operands *o, int t,
+                          const struct convolution *c)
+{
+    struct grids_run run;
+    int64_t dims[MOST_AXES + 2];
+    const int64_t bias = c->groups * c->filters, channels = c->groups * c->channels;
+    const struct shape *s = &c->shape;
+    open_convolution(&run, device, t, c);
+    const int rank = (int)with_channels(dims, c->batch, channels, s, s->in);
+    operands_add_numbers(o, types[t], rank, dims);
+    with_channels(dims, c->turned ? channels : bias, c->turned ? c->filters : c->channels, s,
+                  s->kernel);
+    operands_add_numbers(o, types[t], rank, dims);
+    operands_add_numbers(o, types[t], 1, &bias);
+    assert_true(grids_run_go(&run, o->given));
+    operands_expect_close(&run, 0, tolerances[t]);
+    assert_int_equal(run.counts.library_calls, 0);
+    operands_clear(o);
+    grids_run_close(&run);
+}
+
+/* Of few filters, or enough for tiles of both sizes. */
+static void convolve_some(void **state, bool turned)
+{
+    static const int64_t filters[] = {1, 2, 3, 5, 8, 9, 17, 40, 70};
+    struct operands o;
+    operands_open(&o, 31 + turned);
+    for (int i = 0; i < ROUNDS; i++) {
+        struct random *random = &o.random;
+        const struct convolution c = {.shape = some_shape(random, i % MOST_AXES + 1),
+                                      .batch = random_int(random, 1, 3),
+                                      .groups =
+                                          random_chance(random, 60) ? 1 : random_int(random, 2, 4),
+                                      .channels = random_int(random, 1, 9),
+                                      .filters = filters[random_int(random, 0, 8)],
+                                      .turned = turned,
+                                      .biased = random_chance(random, 50)};
+        convolve_once(*state, &o, i / MOST_AXES % 2, &c);
+    }
+}
+
+static void test_conv(void **state)
+{
+    convolve_some(state, false);
+}
+
+static void test_conv_transpose(void **state)
+{
+    convolve_some(state, true);
+}
+
+static struct convolution of_two_axes(int64_t batch, int64_t channels, int64_t filters,
+                                      int64_t size, int64_t kernel)
+{
+    return (struct convolution){.shape = {.rank = 2,
+                                          .in = {size, size + 1},
+                                          .kernel = {kernel, kernel},
+                                          .stride = {1, 1},
+                                          .dilation = {1, 1}},
+                                .batch = batch,
+                                .groups = 1,
+                                .channels = channels,
+                                .filters = filters,
+                                .biased = true};
+}
+
+/* Sizes for which each text of convolutions is chosen. */
+static void test_each_text(void **state)
+{
+    static const struct {
+        enum grids_text text;
+        int64_t batch, channels, filters, size, kernel;
+    } cases[] = {{GRIDS_TEXT_CONV, 2, 5, 70, 24, 3},        {GRIDS_TEXT_CONV_SMALL, 1, 20, 9, 9, 3},
+                 {GRIDS_TEXT_CONV_EACH, 1, 3, 2, 20, 3},    {GRIDS_TEXT_CONV_EACH, 1, 30, 40, 3, 3},
+                 {GRIDS_TEXT_PRODUCT_ROWS, 3, 30, 7, 9, 1}, {GRIDS_TEXT_PRODUCT, 3, 18, 65, 20, 1}};
+    struct operands o;
+    operands_open(&o, 41);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct convolution c = of_two_axes(cases[i].batch, cases[i].channels,
+                                                 cases[i].filters, cases[i].size, cases[i].kernel);
+        const int64_t *in = c.shape.in, kernel = cases[i].kernel;
+        const struct conv_problem problem = {
+            .rank = 2,
+            .batch = c.batch,
+            .groups = 1,
+            .in_channels = c.channels,
+            .out_channels = c.filters,
+            .in = {in[0], in[1]},
+            .out = {in[0] - kernel + 1, in[1] - kernel + 1},
+            .kernel = {kernel, kernel},
+            .stride = {1, 1},
+            .dilation = {1, 1},
+        };
+        struct device_context context = {.device = device_find(*state)};
+        assert_int_equal(convolve_text(&context, &problem), cases[i].text);
+        convolve_once(*state, &o, 0, &c);
+    }
+}
+
+/* No elements, channels or items; weights that do not fit. */
+static void test_odd_convolutions(void **state)
+{
+    struct convolution c = of_two_axes(0, 2, 3, 5, 3);
+    struct operands o;
+    operands_open(&o, 43);
+    convolve_once(*state, &o, 0, &c);
+    c = of_two_axes(2, 0, 9, 9, 3);
+    convolve_once(*state, &o, 0, &c);
+    c = of_two_axes(2, 3, 0, 9, 3);
+    convolve_once(*state, &o, 0, &c);
+    struct grids_run run;
+    c = of_two_axes(1, 2, 3, 5, 3);
+    open_convolution(&run, *state, 0, &c);
+    operands_add_numbers(&o, TSSA_FLOAT, 4, (const int64_t[]){1, 2, 5, 5});
+    operands_add_numbers(&o, TSSA_FLOAT, 4, (const int64_t[]){3, 4, 3, 3});
+    operands_add_numbers(&o, TSSA_FLOAT, 1, (const int64_t[]){3});
+    assert_false(grids_run_go(&run, o.given));
+    operands_clear(&o);
+    operands_add_numbers(&o, TSSA_FLOAT, 4, (const int64_t[]){1, 2, 5, 5});
+    operands_add_numbers(&o, TSSA_FLOAT, 4, (const int64_t[]){3, 2, 3, 3});
+    operands_add_numbers(&o, TSSA_FLOAT, 1, (const int64_t[]){4});
+    assert_false(grids_run_go(&run, o.given));
+    operands_clear(&o);
+    grids_run_close(&run);
+}
+
+/* ---- Pooling --------------------------------------------------------------------------------- */
+
+/* Zeros of both signs and infinities among them, and NaN, which sums would make of several signs.
+ */
+static void add_pooled(struct operands *o, tssa_dtype dtype, bool adds, int rank,
+                       const int64_t *dims)
+{
+    struct tensor *x = operands_add_numbers(o, dtype, rank, dims);
+    static const double odd[] = {0, -0.0, 0.25, INFINITY, -INFINITY, NAN};
+    const bool is_float = dtype_is_float(dtype);
+    const int64_t most = adds ? 3 : random_chance(&o->random, 30) ? 5 : 2;
+    const int percent = random_chance(&o->random, 50) ? 30 : 0;
+    for (size_t i = 0; i < tensor_count(x); i++) {
+        char *element = (char *)x->data + i * tssa_dtype_size(dtype);
+        if (!is_float)
+            *element = (char)random_int(&o->random, 0, 255);
+        else if (random_chance(&o->random, percent))
+            dtype_store_double(dtype, element, odd[random_int(&o->random, 0, most)]);
+    }
+}
+
+static void pool_once(const char *device, struct operands *o, const char *type, tssa_dtype dtype,
+                      const char *op, const char *results, const struct shape *s, const char *more)
+{
+    char program[900], attrs[400], x[60];
+    int64_t dims[MOST_AXES + 2];
+    struct grids_run run;
+    attrs[0] = '\0';
+    if (s->kernel[0])
+        print_shape(attrs, sizeof attrs, s, true);
+    snprintf(program, sizeof program,
+             "graph @g opset(\"\": 22) ir_version(10) (%%x: %s%s) -> (%s) {\n"
+             "  %s = %s@22(%%x)%s%s%s%s\n"
+             "  return(%s)\n"
+             "}\n",
+             type, dims_text(x, sizeof x, 'X', s->rank + 2), results, results, op,
+             s->kernel[0] ? " {" : "", attrs, more, s->kernel[0] ? "}" : "", results);
+    grids_run_open(&run, device, program);
+    const int rank = (int)with_channels(dims, random_int(&o->random, 1, 3),
+                                        random_int(&o->random, 1, 9), s, s->in);
+    add_pooled(o, dtype, strstr(op, "Average") != NULL, rank, dims);
+    grids_run_same(&run, o->given);
+    operands_clear(o);
+    grids_run_close(&run);
+}
+
+static void test_max_pool(void **state)
+{
+    static const char *const pooled[] = {"f32", "f64", "i8", "u8"};
+    static const tssa_dtype pooled_types[] = {TSSA_FLOAT, TSSA_DOUBLE, TSSA_INT8, TSSA_UINT8};
+    static const char *const more[] = {"", ", ceil_mode = 1", ", storage_order = 1"};
+    struct operands o;
+    operands_open(&o, 51);
+    for (int i = 0; i < ROUNDS; i++) {
+        const struct shape s = some_shape(&o.random, i % MOST_AXES + 1);
+        const int t = i / MOST_AXES % 4;
+        pool_once(*state, &o, pooled[t], pooled_types[t], "MaxPool",
+                  random_chance(&o.random, 50) ? "%y" : "%y, %i", &s,
+                  more[random_int(&o.random, 0, 2)]);
+    }
+}
+
+static void test_average_pool(void **state)
+{
+    static const char *const more[] = {"", ", ceil_mode = 1", ", count_include_pad = 1",
+                                       ", count_include_pad = 1, ceil_mode = 1"};
+    struct operands o;
+    operands_open(&o, 61);
+    for (int i = 0; i < ROUNDS; i++) {
+        struct shape s = some_shape(&o.random, i % MOST_AXES + 1);
+        if (i % 5 == 0) /* the whole plane */
+            for (int axis = 0; axis < s.rank; axis++) {
+                s.kernel[axis] = s.in[axis];
+                s.dilation[axis] = 1;
+                s.pads[axis] = s.pads[s.rank + axis] = 0;
+            }
+        pool_once(*state, &o, names[i / MOST_AXES % 2], types[i / MOST_AXES % 2], "AveragePool",
+                  "%y", &s, more[random_int(&o.random, 0, 3)]);
+    }
+}
+
+static void test_global_pools(void **state)
+{
+    struct operands o;
+    operands_open(&o, 71);
+    for (int i = 0; i < ROUNDS; i++) {
+        struct shape s = {.rank = i % MOST_AXES + 1};
+        for (int axis = 0; axis < s.rank; axis++)
+            s.in[axis] = random_chance(&o.random, 20) ? random_int(&o.random, 0, 90)
+                                                      : random_int(&o.random, 1, 13);
+        if (i % 9 == 0)
+            s.in[0] = 5000;
+        const int t = i / MOST_AXES % 2;
+        pool_once(*state, &o, names[t], types[t], i % 2 ? "GlobalAveragePool" : "GlobalMaxPool",
+                  "%y", &s, "");
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+#define OF_DEVICE(test) cmocka_unit_test_prestate(test, (void *)device)
+
+static int run_on(const char *device)
+{
+    const struct CMUnitTest tests[] = {
+        OF_DEVICE(test_conv),        OF_DEVICE(test_conv_transpose),
+        OF_DEVICE(test_each_text),   OF_DEVICE(test_odd_convolutions),
+        OF_DEVICE(test_max_pool),    OF_DEVICE(test_average_pool),
+        OF_DEVICE(test_global_pools)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(void)
+{
+    static const char *const orders[] = {"0", "1", "2"};
+    int failed = run_on("opencl");
+    fake_cuda_use(true);
+    for (int i = FIRST_ORDER; i < (test_card() ? FIRST_ORDER + 1 : 3); i++) {
+        setenv("FAKE_CUDA_ORDER", orders[i], 1);
+        failed += run_on("cuda");
+    }
+    return failed;
+}
