@@ -112,6 +112,9 @@ tssa_status *conv_transpose_resolve(const struct conv_transpose_attrs *attrs, st
                      x->rank, w->rank);
     if (!i64_mul(w->dims[1], attrs->groups, &job->out_channels))
         return ERROR(TSSA_RUNTIME, "%" PRId64 " groups are too many", attrs->groups);
+    if (job->bias && (job->bias->rank != 1 || job->bias->dims[0] != job->out_channels))
+        return ERROR(TSSA_RUNTIME, "the bias does not have %" PRId64 " elements",
+                     job->out_channels);
     job->groups = attrs->groups;
     job->batch = dims[0] = x->dims[0];
     job->in_channels = x->dims[1];

@@ -18,8 +18,8 @@ struct conv_transpose_attrs {
 
 tssa_status *conv_transpose_decode(const struct ir_op *op, struct conv_transpose_attrs *attrs);
 
-/* Checks x and w, which the caller has set, and resolves sizes: the job's window has the operator's
- * input as `out`, and its output as `in`. dims: of the result, of x's rank. */
+/* Checks x, w and bias, which the caller has set, and resolves sizes: the job's window has the
+ * operator's input as `out`, and its output as `in`. dims: of the result, of x's rank. */
 tssa_status *conv_transpose_resolve(const struct conv_transpose_attrs *attrs, struct conv_job *job,
                                     int64_t *dims);
 

@@ -18,43 +18,64 @@ tssa_status *library_op_decode(const struct ir_op *op, struct library_op *decode
     decoded->form = form_of(op);
     if (decoded->form == LIBRARY_OP_GEMM)
         decoded->gemm = gemm_transposed_of(op);
-    return decoded->form == LIBRARY_OP_CONV ? conv_decode(op, &decoded->conv) : NULL;
+    if (decoded->form == LIBRARY_OP_CONV)
+        return conv_decode(op, &decoded->conv);
+    return decoded->form == LIBRARY_OP_CONV_TRANSPOSE
+               ? conv_transpose_decode(op, &decoded->conv_transpose)
+               : NULL;
 }
 
-static tssa_status *problem_of_conv(const struct conv_attrs *attrs, const struct kernel_args *args,
+/* ---- Of operands ----------------------------------------------------------------------------- */
+
+/* NULL: absent. */
+typedef const struct tensor *operands[LIBRARY_OPERANDS];
+
+static tssa_status *problem_of_conv(const struct library_op *op, operands given,
                                     struct library_problem *problem, bool *one)
 {
-    struct conv_job job = {0};
+    struct conv_job job = {.x = given[0], .w = given[1], .bias = given[2]};
     int64_t dims[TSSA_MAX_RANK];
-    TRY(kernel_tensor(args, 0, &job.x));
-    TRY(kernel_tensor(args, 1, &job.w));
-    TRY(kernel_optional_tensor(args, 2, &job.bias));
-    TRY(conv_resolve(attrs, &job, dims));
-    *one = conv_problem(&job, job.x->dtype, problem);
+    if (op->form == LIBRARY_OP_CONV) {
+        TRY(conv_resolve(&op->conv, &job, dims));
+        *one = conv_problem(&job, job.x->dtype, problem);
+        return NULL;
+    }
+    TRY(conv_transpose_resolve(&op->conv_transpose, &job, dims));
+    *one = conv_transpose_problem(&job, job.x->dtype, problem);
     return NULL;
+}
+
+static tssa_status *problem_of(const struct library_op *op, operands given,
+                               struct library_problem *problem, bool *one)
+{
+    if (op->form == LIBRARY_OP_CONV || op->form == LIBRARY_OP_CONV_TRANSPOSE)
+        return problem_of_conv(op, given, problem, one);
+    problem->kind = LIBRARY_MATMUL;
+    problem->dtype = given[0]->dtype;
+    problem->threads = 0;
+    if (op->form == LIBRARY_OP_MATMUL)
+        return matmul_problem(given[0], given[1], &problem->matmul, one);
+    *one = true;
+    return gemm_problem(given[0], given[1], op->gemm, &problem->matmul);
 }
 
 tssa_status *library_op_problem(const struct library_op *op, const struct kernel_args *args,
                                 struct library_problem *problem, bool *one)
 {
-    const struct tensor *a, *b;
+    operands given = {NULL};
     *one = false;
     if (op->form == LIBRARY_NONE)
         return NULL;
-    if (op->form == LIBRARY_OP_CONV)
-        return problem_of_conv(&op->conv, args, problem, one);
-    TRY(kernel_tensor(args, 0, &a));
-    TRY(kernel_tensor(args, 1, &b));
-    problem->kind = LIBRARY_MATMUL;
-    problem->dtype = a->dtype;
-    problem->threads = 0;
-    if (op->form == LIBRARY_OP_MATMUL)
-        return matmul_problem(a, b, &problem->matmul, one);
-    *one = true;
-    return gemm_problem(a, b, op->gemm, &problem->matmul);
+    TRY(kernel_tensor(args, 0, &given[0]));
+    TRY(kernel_tensor(args, 1, &given[1]));
+    TRY(kernel_optional_tensor(args, 2, &given[2]));
+    return problem_of(op, given, problem, one);
 }
 
-bool library_op_dims(const struct ir_value *value, struct tensor *tensor)
+/* ---- Of types -------------------------------------------------------------------------------- */
+
+/* The type alone, where all of its dims are known. */
+static bool find_dims(const struct ir_value *value, struct tensor *tensor)
 {
     const struct ir_type *type = value->type;
     *tensor = (struct tensor){.dtype = type->dtype, .rank = type->rank};
@@ -66,18 +87,24 @@ bool library_op_dims(const struct ir_value *value, struct tensor *tensor)
 
 bool library_op_known(const struct ir_op *op, struct library_problem *problem)
 {
-    const enum library_form form = form_of(op);
-    struct tensor a, b;
-    bool one = true;
-    if ((form != LIBRARY_OP_MATMUL && form != LIBRARY_OP_GEMM) ||
-        !library_op_dims(ir_operand(op, 0), &a) || !library_op_dims(ir_operand(op, 1), &b))
+    struct tensor tensors[LIBRARY_OPERANDS];
+    operands given = {NULL};
+    struct library_op decoded;
+    bool one = false;
+    if (form_of(op) == LIBRARY_NONE)
+        return false;
+    for (uint32_t i = 0; i < op->n_operands && i < LIBRARY_OPERANDS; i++) {
+        const struct ir_value *value = ir_operand(op, i);
+        given[i] = value ? &tensors[i] : NULL;
+        if (value && !find_dims(value, &tensors[i]))
+            return false;
+    }
+    if (!given[0] || !given[1])
         return false;
     memset(problem, 0, sizeof *problem);
-    problem->kind = LIBRARY_MATMUL;
-    problem->dtype = a.dtype;
-    tssa_status *status = form == LIBRARY_OP_GEMM
-                              ? gemm_problem(&a, &b, gemm_transposed_of(op), &problem->matmul)
-                              : matmul_problem(&a, &b, &problem->matmul, &one);
+    tssa_status *status = library_op_decode(op, &decoded);
+    if (!status)
+        status = problem_of(&decoded, given, problem, &one);
     const bool known = !status && one;
     tssa_status_free(status);
     return known;

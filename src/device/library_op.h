@@ -6,10 +6,16 @@
 #ifndef TSSA_DEVICE_LIBRARY_OP_H
 #define TSSA_DEVICE_LIBRARY_OP_H
 
-#include "device/conv.h"
+#include "device/conv_transpose.h"
 #include "device/matmul.h"
 
-enum library_form { LIBRARY_NONE, LIBRARY_OP_MATMUL, LIBRARY_OP_GEMM, LIBRARY_OP_CONV };
+enum library_form {
+    LIBRARY_NONE,
+    LIBRARY_OP_MATMUL,
+    LIBRARY_OP_GEMM,
+    LIBRARY_OP_CONV,
+    LIBRARY_OP_CONV_TRANSPOSE
+};
 
 /* The attributes, decoded once. */
 struct library_op {
@@ -17,16 +23,13 @@ struct library_op {
     union {
         struct gemm_transposed gemm;
         struct conv_attrs conv;
+        struct conv_transpose_attrs conv_transpose;
     };
 };
 
 tssa_status *library_op_decode(const struct ir_op *op, struct library_op *decoded);
 
-/* A value's type alone; false: not all of its dims are known. */
-bool library_op_dims(const struct ir_value *value, struct tensor *tensor);
-
-/* The product that every run is, where all dims are known and it is one call; false: it is not, or
- * is no product. */
+/* The problem that every run is, where all dims are known and it is one call; false: it is not. */
 bool library_op_known(const struct ir_op *op, struct library_problem *problem);
 
 /* Of a run's operands. *one is false where a call cannot say it: by its form, or its shapes. */

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "device/conv_transpose.h"
 #include "device/device.h"
 #include "device/grids/convolve.h"
 #include "device/grids/operands.h"
@@ -13,49 +12,14 @@
 #include "device/library_op.h"
 
 struct state {
-    bool turned, asks; /* a library that is no text */
-    struct conv_attrs conv;
-    struct conv_transpose_attrs transpose; /* where it is turned */
+    struct library_op op;
     struct library_cache library;
+    bool asks; /* a library that is no text */
 };
-
-/* Of operands that are set. */
-static tssa_status *resolve(const struct state *state, struct conv_job *job, int64_t *dims,
-                            struct library_problem *problem, bool *one)
-{
-    memset(problem, 0, sizeof *problem);
-    if (state->turned)
-        TRY(conv_transpose_resolve(&state->transpose, job, dims));
-    else
-        TRY(conv_resolve(&state->conv, job, dims));
-    *one = state->turned ? conv_transpose_problem(job, job->x->dtype, problem)
-                         : conv_problem(job, job->x->dtype, problem);
-    return NULL;
-}
 
 static bool is_worth_it(const struct device_library *library, const struct library_problem *problem)
 {
     return !library->is_worth_it || library->is_worth_it(problem);
-}
-
-/* The problem of every run, where all dims are known. */
-static bool is_known(const struct ir_op *op, const struct state *state,
-                     struct library_problem *problem)
-{
-    struct tensor operands[LIBRARY_OPERANDS];
-    struct conv_job job = {0};
-    int64_t dims[TSSA_MAX_RANK];
-    bool one = false;
-    for (uint32_t i = 0; i < op->n_operands && i < LIBRARY_OPERANDS; i++)
-        if (ir_operand(op, i) && !library_op_dims(ir_operand(op, i), &operands[i]))
-            return false;
-    job.x = &operands[0];
-    job.w = &operands[1];
-    job.bias = op->n_operands > 2 && ir_operand(op, 2) ? &operands[2] : NULL;
-    tssa_status *status = resolve(state, &job, dims, problem, &one);
-    const bool known = !status && one;
-    tssa_status_free(status);
-    return known;
 }
 
 /* What computes what a library declines, or is not asked for; not before that has. */
@@ -66,12 +30,13 @@ static tssa_status *want_texts(const struct ir_op *op, const struct state *state
                                           GRIDS_TEXT_CONV_EACH};
     const tssa_dtype dtype = op->results[0].type->dtype;
     struct library_problem problem;
-    const bool known = is_known(op, state, &problem);
+    const bool known = library_op_known(op, &problem);
     if (known && state->asks && is_worth_it(context->device->library, &problem))
         return NULL;
     if (known)
         return grids_text_want(context, convolve_text(context, &problem.conv), dtype);
-    for (size_t i = state->turned ? 2 : 0; i < sizeof all / sizeof *all; i++)
+    for (size_t i = state->op.form == LIBRARY_OP_CONV_TRANSPOSE ? 2 : 0;
+         i < sizeof all / sizeof *all; i++)
         TRY(grids_text_want(context, all[i], dtype));
     return NULL;
 }
@@ -82,12 +47,8 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
     const struct device *device = setup->context->device;
     struct state *made = ARENA_NEW(setup->arena, struct state);
     TRY_ALLOC(made);
-    made->turned = ir_op_is(op, IR_OP_ConvTranspose);
     made->asks = device->library != &grids_library && library_asks(device, op);
-    if (made->turned)
-        TRY(conv_transpose_decode(op, &made->transpose));
-    else
-        TRY(conv_decode(op, &made->conv));
+    TRY(library_op_decode(op, &made->op));
     TRY(want_texts(op, made, setup->context));
     library_cache_open(&made->library, setup, false);
     *state = made;
@@ -113,26 +74,29 @@ static tssa_status *compute(struct kernel_args *args, const struct library_probl
     return done ? NULL : convolve(stream, &problem->conv, (tssa_dtype)problem->dtype, call);
 }
 
-/* The operands, which are checked, and the result. */
+/* Of operands that are checked. */
 static tssa_status *make_result(struct kernel_args *args, struct library_problem *problem,
                                 struct tensor **y)
 {
-    struct conv_job job = {0};
+    const struct state *state = args->state;
+    const struct conv_problem *p = &problem->conv;
+    const struct tensor *x, *w, *bias;
     int64_t dims[TSSA_MAX_RANK];
     bool one;
-    TRY(kernel_tensor(args, 0, &job.x));
-    TRY(kernel_tensor(args, 1, &job.w));
-    TRY(kernel_optional_tensor(args, 2, &job.bias));
-    if (!dtype_in(CONVOLVE_TYPES, job.x->dtype) || job.w->dtype != job.x->dtype ||
-        (job.bias && job.bias->dtype != job.x->dtype))
+    TRY(kernel_tensor(args, 0, &x));
+    TRY(kernel_tensor(args, 1, &w));
+    TRY(kernel_optional_tensor(args, 2, &bias));
+    if (!dtype_in(CONVOLVE_TYPES, x->dtype) || w->dtype != x->dtype ||
+        (bias && bias->dtype != x->dtype))
         return ERROR(TSSA_RUNTIME, "the operands must be of one float type");
-    TRY(resolve(args->state, &job, dims, problem, &one));
-    if (job.bias && (job.bias->rank != 1 || job.bias->dims[0] != job.out_channels))
-        return ERROR(TSSA_RUNTIME, "the bias does not have %lld elements",
-                     (long long)job.out_channels);
+    memset(problem, 0, sizeof *problem);
+    TRY(library_op_problem(&state->op, args, problem, &one));
     if (!one)
-        return ERROR(TSSA_RUNTIME, "%d spatial axes", job.window.rank);
-    return kernel_output(args, 0, job.x->dtype, job.x->rank, dims, y);
+        return ERROR(TSSA_RUNTIME, "a convolution of %d axes", x->rank - 2);
+    dims[0] = p->batch;
+    dims[1] = p->out_channels;
+    memcpy(dims + 2, p->out, (size_t)p->rank * sizeof *dims);
+    return kernel_output(args, 0, x->dtype, x->rank, dims, y);
 }
 
 static tssa_status *run(struct kernel_args *args)
