@@ -30,6 +30,10 @@ tssa_status *probe_device_json(struct card *card, FILE *out)
 
 /* ---- A convolution and its operands ---------------------------------------------------------- */
 
+struct convolution {
+    int64_t batch, channels, height, width, filters, kernel; /* padded to keep height and width */
+};
+
 struct work {
     struct cudnn *cudnn;
     struct convolution shape;
@@ -56,6 +60,30 @@ static tssa_status *prepare(struct card *card, struct work *work)
     return card_zeros(card, work->y_count * sizeof(float), &work->on_y);
 }
 
+static struct library_problem problem_of(const struct convolution *c)
+{
+    return (struct library_problem){.kind = LIBRARY_CONV,
+                                    .dtype = TSSA_FLOAT,
+                                    .conv = {.rank = 2,
+                                             .batch = c->batch,
+                                             .groups = 1,
+                                             .in_channels = c->channels,
+                                             .out_channels = c->filters,
+                                             .in = {c->height, c->width},
+                                             .out = {c->height, c->width},
+                                             .kernel = {c->kernel, c->kernel},
+                                             .stride = {1, 1},
+                                             .dilation = {1, 1},
+                                             .pad_begin = {c->kernel / 2, c->kernel / 2},
+                                             .pad_end = {c->kernel / 2, c->kernel / 2}}};
+}
+
+static tssa_status *engines_of(const struct work *work, struct engine *engines, size_t *count)
+{
+    const struct library_problem problem = problem_of(&work->shape);
+    return cudnn_engines(work->cudnn, &problem, engines, count);
+}
+
 static void release(struct card *card, struct work *work)
 {
     const cuda_address memory[] = {work->on_x, work->on_w, work->on_y};
@@ -71,8 +99,9 @@ static tssa_status *choose(struct card *card, struct work *work, const struct en
 {
     TRY(cudnn_plan_make(work->cudnn, engine, &work->plan));
     TRY(card_zeros(card, (size_t)work->plan.workspace + 16, &work->workspace));
-    return cudnn_pack(work->cudnn, work->on_x, work->on_w, work->on_y, work->workspace,
-                      &work->pack);
+    const struct cudnn_places places = {
+        .x = work->on_x, .w = work->on_w, .y = work->on_y, .workspace = work->workspace};
+    return cudnn_pack(work->cudnn, &places, &work->pack);
 }
 
 static tssa_status *fill(struct card *card, cuda_stream stream, void *data)
@@ -154,7 +183,7 @@ static tssa_status *measure_engines(struct card *card, FILE *out, struct work *w
     struct engine engines[ENGINE_LIMIT];
     size_t count, taken[2] = {0, 0};
     TRY(prepare(card, work));
-    TRY(cudnn_engines(work->cudnn, &work->shape, engines, &count));
+    TRY(engines_of(work, engines, &count));
     record_figure(out, (double)count, "", "%s, engines proposed", work->name);
     for (size_t i = 0; i < count; i++) {
         if (engines[i].compiled || taken[engines[i].tensor_core] >= ENGINES_OF_A_KIND)
@@ -194,7 +223,7 @@ static tssa_status *capture_first(struct card *card, FILE *out, struct work *wor
     char name[128];
     size_t count;
     tssa_status *status = NULL;
-    TRY(cudnn_engines(work->cudnn, &work->shape, engines, &count));
+    TRY(engines_of(work, engines, &count));
     for (size_t i = 0; i < count; i++) {
         if (engines[i].compiled || engines[i].tensor_core != tensor_core)
             continue;

@@ -7,6 +7,7 @@
 
 #include "base/vec.h"
 #include "device/device.h"
+#include "device/library.h"
 #include "runtime/compile.h"
 
 struct tssa_context {
@@ -19,10 +20,11 @@ struct tssa_context {
     struct device_context device;
     void (*log)(void *user, tssa_log_level level, const char *message); /* NULL: silence */
     void *log_user;
-    atomic_flag library_missed, device_library_missed; /* it was said that there is none */
-    atomic_flag compile_missed;                        /* that something could not be compiled */
-    atomic_flag cache_missed;                          /* that nothing can be kept on disk */
-    char *cache; /* a folder for compiled kernels; NULL: none */
+    /* it was said that there is none, for problems of a kind */
+    atomic_flag library_missed[LIBRARY_KINDS], device_library_missed[LIBRARY_KINDS];
+    atomic_flag compile_missed; /* that something could not be compiled */
+    atomic_flag cache_missed;   /* that nothing can be kept on disk */
+    char *cache;                /* a folder for compiled kernels; NULL: none */
 };
 
 /* One line to the caller's log; cut at 512 bytes. */

@@ -28,13 +28,20 @@ struct asking {
     const struct plan *plan;
     const struct device *device;
     bool away; /* of steps that are not the host's */
+    enum library_kind kind;
 };
+
+static enum library_kind kind_of(const struct ir_op *op)
+{
+    return ir_op_is(op, IR_OP_Conv) || ir_op_is(op, IR_OP_ConvTranspose) ? LIBRARY_CONV
+                                                                         : LIBRARY_MATMUL;
+}
 
 static bool asks(const struct asking *asking, const struct ir_op *op)
 {
     const struct device_library *library = asking->device->library;
     struct library_problem problem;
-    return library_asks(asking->device, op) &&
+    return library_asks(asking->device, op) && kind_of(op) == asking->kind &&
            (!library->is_worth_it ||
             (library_op_known(op, &problem) && library->is_worth_it(&problem)));
 }
@@ -55,23 +62,41 @@ static bool asks_library(const struct asking *asking, const struct block_plan *b
     return false;
 }
 
-static void note_library(struct tssa_context *context, const struct asking *asking,
-                         atomic_flag *missed)
+/* For problems of a kind; `missed`: whether it was said, of all kinds. */
+static void note_kind(struct tssa_context *context, const struct asking *asking,
+                      atomic_flag *missed)
 {
     const struct device_library *library = asking->device->library;
     char why[256];
-    if (context->log && library && library->is_there && asks_library(asking, asking->plan->body) &&
-        !library->is_there(why, sizeof why) && !atomic_flag_test_and_set(missed))
-        context_log(context, TSSA_LOG_WARNING, "%s: %s", why, library->missed);
+    if (!asks_library(asking, asking->plan->body) ||
+        library->is_there(asking->kind, why, sizeof why) ||
+        atomic_flag_test_and_set(&missed[asking->kind]))
+        return;
+    context_log(context, TSSA_LOG_WARNING, "%s: %s", why, library->missed[asking->kind]);
+    for (int other = 0; other < LIBRARY_KINDS; other++)
+        if (library->missed[other] == library->missed[asking->kind])
+            (void)atomic_flag_test_and_set(&missed[other]);
+}
+
+static void note_library(struct tssa_context *context, struct asking asking, atomic_flag *missed)
+{
+    const struct device_library *library = asking.device->library;
+    if (!context->log || !library || !library->is_there)
+        return;
+    for (int kind = 0; kind < LIBRARY_KINDS; kind++) {
+        asking.kind = (enum library_kind)kind;
+        note_kind(context, &asking, missed);
+    }
 }
 
 /* Once per context: its sessions all miss the same. */
 void session_note_library(struct tssa_context *context, const struct plan *plan)
 {
-    note_library(context, &(struct asking){plan, plan->host->device, false},
-                 &context->library_missed);
-    note_library(context, &(struct asking){plan, plan->device->device, true},
-                 &context->device_library_missed);
+    note_library(context, (struct asking){.plan = plan, .device = plan->host->device},
+                 context->library_missed);
+    note_library(context,
+                 (struct asking){.plan = plan, .device = plan->device->device, .away = true},
+                 context->device_library_missed);
 }
 
 struct fused_count {

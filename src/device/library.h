@@ -25,7 +25,7 @@ struct ir_op;
 
 /* ---- Problems -------------------------------------------------------------------------------- */
 
-enum library_kind { LIBRARY_MATMUL, LIBRARY_CONV };
+enum library_kind { LIBRARY_MATMUL, LIBRARY_CONV, LIBRARY_KINDS };
 
 /*
  * c[i][m][n] = a[i][m][k] * b[i][k][n] for i < batch; c is dense, row-major. Steps in elements; one
@@ -126,10 +126,11 @@ struct primitive_table {
 /* ---- Libraries ------------------------------------------------------------------------------- */
 
 struct device_library {
-    /* What is missed without it, and whether it is there, or why it is not, for a message; this
-     * opens it. NULL: it is always there. */
-    const char *missed;
-    bool (*is_there)(char *why, size_t size);
+    /* What is missed without it, and whether what computes problems of a kind is there, or why it
+     * is not, for a message; this opens it. NULL: it is always there. Kinds of one library have the
+     * same text. */
+    const char *missed[LIBRARY_KINDS];
+    bool (*is_there)(enum library_kind kind, char *why, size_t size);
     dtype_mask types; /* of results; it may decline others' problems all the same */
     /* Are sums of products of bytes computed, and exactly? This opens it. The function NULL: no. */
     bool (*sums_bytes)(void);

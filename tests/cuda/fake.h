@@ -14,7 +14,7 @@
  *     fake_compiler.c   kernels that tssa prints, by the C compiler
  *     fake_threads.c    threads of a block that meet
  *     fake_ranges.c     NVTX
- *     fake_nvrtc.c, fake_libraries.c
+ *     fake_nvrtc.c, fake_libraries.c, fake_cudnn.c
  *
  * Environment, read at each call:
  *
@@ -22,6 +22,7 @@
  *                                    code it does that. `kernel`: what kernels end with, which who
  *                                    waits is told, and everybody after that
  *     FAKE_CUDA_ORDER=N              threads run forward (0), backward (1), or shuffled (2)
+ *     FAKE_CUDA_COMPUTES=0           convolutions of cuDNN only write where their result begins
  *     FAKE_CUDA_DEVICES=N            how many cards there are, 1
  *     FAKE_CUDA_VERSION=N            the driver's, 13000
  *     FAKE_CUDA_CAPABILITY=N         the cards' compute capability, 90

@@ -55,8 +55,9 @@ int cpu_library_threads(struct device_context *context, int threads)
     return engine ? engine->provider->threads(threads) : 0;
 }
 
-static bool is_there(char *why, size_t size)
+static bool is_there(enum library_kind kind, char *why, size_t size)
 {
+    (void)kind;
     if (cpu_provider_open())
         return true;
     plugin_problem(CPU_PROVIDER_PLUGIN, why, size);
@@ -76,9 +77,11 @@ static struct library_primitive *make(struct device_context *context,
     return engine ? engine->provider->make(engine, problem) : NULL;
 }
 
+static const char missed[] =
+    "convolutions and matrix products run on built-in kernels, which are several times slower";
+
 const struct device_library cpu_library = {
-    .missed =
-        "convolutions and matrix products run on built-in kernels, which are several times slower",
+    .missed = {[LIBRARY_MATMUL] = missed, [LIBRARY_CONV] = missed},
     .is_there = is_there,
     .types = DTYPE_BIT(TSSA_FLOAT),
     .sums_bytes = sums_bytes,

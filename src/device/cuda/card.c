@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "device/cuda/convolution.h"
 #include "device/cuda/library.h"
 
 /* What fails before there is a card says that there is none for tssa. */
@@ -74,6 +75,7 @@ void cuda_close(struct device_context *context)
         return;
     grids_close(context);
     cuda_library_close(context);
+    cuda_convolution_close(context);
     tssa_status_free(CUDA(&card->api, cuDevicePrimaryCtxRelease_v2, card->device));
     allocator_free(context->allocator, card);
     context->connected = NULL;

@@ -15,11 +15,14 @@
 /* The oldest driver that is used: 1000 times the major version, and 10 times the minor one. */
 #define CUDA_OLDEST_DRIVER 12000
 
+struct cuda_convolutions;
+
 struct cuda_card {
     struct cuda_api api;
     int driver;               /* the version of CUDA that it is for, as CUDA_OLDEST_DRIVER is */
     int device, architecture; /* 90: compute capability 9.0 */
     cuda_context context;
+    _Atomic(struct cuda_convolutions *) convolutions; /* convolution.h; NULL until it is needed */
     struct cuda_ranges ranges; /* where they were opened */
 };
 

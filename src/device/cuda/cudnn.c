@@ -25,8 +25,8 @@ static tssa_status *status_of(const struct cudnn *cudnn, cudnn_result result, co
 tssa_status *cudnn_open(struct cudnn *cudnn)
 {
     void *library;
-    TRY(shared_open(&names, &library));
     *cudnn = (struct cudnn){0};
+    TRY(shared_open(&names, &library));
 #define LOAD(result, name, parameters) shared_function(library, #name, &cudnn->name);
     CUDNN_FUNCTIONS(LOAD)
 #undef LOAD
@@ -41,11 +41,28 @@ struct attribute {
     const void *values;
 };
 
+static tssa_status *create(struct cudnn *cudnn, unsigned kind, cudnn_descriptor *descriptor)
+{
+    struct cudnn_made *made = cudnn->made;
+    if (made && made->n == CUDNN_MOST_MADE)
+        return ERROR(TSSA_LIMIT, "cuDNN: more than %d descriptors", CUDNN_MOST_MADE);
+    TRY(DNN(cudnn, cudnnBackendCreateDescriptor, kind, descriptor));
+    if (made)
+        made->all[made->n++] = *descriptor;
+    return NULL;
+}
+
+void cudnn_drop(const struct cudnn *cudnn, struct cudnn_made *made)
+{
+    while (made->n)
+        tssa_status_free(DNN(cudnn, cudnnBackendDestroyDescriptor, made->all[--made->n]));
+}
+
 /* Makes a descriptor with attributes; those without a count are left out. */
 static tssa_status *make(struct cudnn *cudnn, unsigned kind, const struct attribute *attributes,
                          size_t count, cudnn_descriptor *descriptor)
 {
-    TRY(DNN(cudnn, cudnnBackendCreateDescriptor, kind, descriptor));
+    TRY(create(cudnn, kind, descriptor));
     for (size_t i = 0; i < count; i++) {
         const struct attribute *a = &attributes[i];
         if (a->count)
@@ -62,6 +79,13 @@ static tssa_status *make(struct cudnn *cudnn, unsigned kind, const struct attrib
 tssa_status *cudnn_use_card(struct cudnn *cudnn)
 {
     return DNN(cudnn, cudnnCreate, &cudnn->handle);
+}
+
+void cudnn_close(struct cudnn *cudnn)
+{
+    if (cudnn->handle)
+        tssa_status_free(DNN(cudnn, cudnnDestroy, cudnn->handle));
+    cudnn->handle = NULL;
 }
 
 tssa_status *cudnn_use_properties(struct cudnn *cudnn, const char *json)
@@ -84,87 +108,177 @@ tssa_status *cudnn_describe_card(struct cudnn *cudnn, char *json, size_t size)
 
 /* ---- A graph of one convolution -------------------------------------------------------------- */
 
-static tssa_status *make_tensor(struct cudnn *cudnn, int64_t id, const int64_t *dims,
+enum { X_ID = 1, W_ID, Y_ID, BIAS_ID, SUM_ID, MOST_AXES = CONV_MAX_RANK + 2 };
+
+/* What a graph is made of. */
+struct parts {
+    const struct conv_problem *conv;
+    unsigned type;                       /* DNN_DATA_* */
+    unsigned factors_type;               /* of the factors of a sum, and of what is there */
+    cudnn_descriptor x, w, y, bias, sum; /* sum: the result where there is no bias */
+};
+
+/* A value of the graph's own: nobody's memory. */
+static bool is_virtual(int64_t id)
+{
+    return id == SUM_ID;
+}
+
+/* `sizes` NULL: one each. */
+static tssa_status *make_tensor(struct cudnn *cudnn, const struct parts *parts, int64_t id,
+                                int64_t first, int64_t second, const int64_t *sizes,
                                 cudnn_descriptor *tensor)
 {
-    const unsigned type = DNN_DATA_FLOAT;
-    const int64_t alignment = 16;
-    const int64_t strides[4] = {dims[1] * dims[2] * dims[3], dims[2] * dims[3], dims[3], 1};
-    return MAKE(cudnn, DNN_TENSOR, tensor, {DNN_TENSOR_DATA_TYPE, DNN_TYPE_DATA_TYPE, 1, &type},
-                {DNN_TENSOR_DIMENSIONS, DNN_TYPE_INT64, 4, dims},
-                {DNN_TENSOR_STRIDES, DNN_TYPE_INT64, 4, strides},
+    const int64_t alignment = 16, rank = parts->conv->rank + 2;
+    const bool inner = is_virtual(id);
+    int64_t dims[MOST_AXES] = {first, second}, strides[MOST_AXES];
+    for (int64_t i = rank - 1, step = 1; i >= 0; i--) {
+        if (i >= 2)
+            dims[i] = sizes ? sizes[i - 2] : 1;
+        strides[i] = step;
+        step *= dims[i];
+    }
+    return MAKE(cudnn, DNN_TENSOR, tensor,
+                {DNN_TENSOR_DATA_TYPE, DNN_TYPE_DATA_TYPE, 1, &parts->type},
+                {DNN_TENSOR_DIMENSIONS, DNN_TYPE_INT64, rank, dims},
+                {DNN_TENSOR_STRIDES, DNN_TYPE_INT64, rank, strides},
                 {DNN_TENSOR_UNIQUE_ID, DNN_TYPE_INT64, 1, &id},
-                {DNN_TENSOR_BYTE_ALIGNMENT, DNN_TYPE_INT64, 1, &alignment});
+                {DNN_TENSOR_BYTE_ALIGNMENT, DNN_TYPE_INT64, 1, &alignment},
+                {DNN_TENSOR_IS_VIRTUAL, DNN_TYPE_BOOLEAN, inner, &inner});
 }
 
-static tssa_status *make_window(struct cudnn *cudnn, const struct convolution *c,
+static tssa_status *make_tensors(struct cudnn *cudnn, struct parts *p)
+{
+    const struct conv_problem *c = p->conv;
+    const int64_t rows = c->turned ? c->in_channels : c->out_channels,
+                  columns = (c->turned ? c->out_channels : c->in_channels) / c->groups;
+    TRY(make_tensor(cudnn, p, X_ID, c->batch, c->in_channels, c->in, &p->x));
+    TRY(make_tensor(cudnn, p, W_ID, rows, columns, c->kernel, &p->w));
+    TRY(make_tensor(cudnn, p, Y_ID, c->batch, c->out_channels, c->out, &p->y));
+    p->sum = p->y;
+    if (!c->biased)
+        return NULL;
+    TRY(make_tensor(cudnn, p, BIAS_ID, 1, c->out_channels, NULL, &p->bias));
+    return make_tensor(cudnn, p, SUM_ID, c->batch, c->out_channels, c->out, &p->sum);
+}
+
+static tssa_status *make_window(struct cudnn *cudnn, const struct parts *p,
                                 cudnn_descriptor *window)
 {
-    const unsigned type = DNN_DATA_FLOAT, mode = DNN_CROSS_CORRELATION;
-    const int64_t dims = 2, ones[2] = {1, 1}, padding[2] = {c->kernel / 2, c->kernel / 2};
+    const unsigned mode = DNN_CROSS_CORRELATION;
+    const struct conv_problem *c = p->conv;
     return MAKE(cudnn, DNN_CONVOLUTION, window,
-                {DNN_CONVOLUTION_COMP_TYPE, DNN_TYPE_DATA_TYPE, 1, &type},
+                {DNN_CONVOLUTION_COMP_TYPE, DNN_TYPE_DATA_TYPE, 1, &p->type},
                 {DNN_CONVOLUTION_CONV_MODE, DNN_TYPE_CONVOLUTION_MODE, 1, &mode},
-                {DNN_CONVOLUTION_SPATIAL_DIMS, DNN_TYPE_INT64, 1, &dims},
-                {DNN_CONVOLUTION_DILATIONS, DNN_TYPE_INT64, 2, ones},
-                {DNN_CONVOLUTION_FILTER_STRIDES, DNN_TYPE_INT64, 2, ones},
-                {DNN_CONVOLUTION_PRE_PADDINGS, DNN_TYPE_INT64, 2, padding},
-                {DNN_CONVOLUTION_POST_PADDINGS, DNN_TYPE_INT64, 2, padding});
+                {DNN_CONVOLUTION_SPATIAL_DIMS, DNN_TYPE_INT64, 1, &c->rank},
+                {DNN_CONVOLUTION_DILATIONS, DNN_TYPE_INT64, c->rank, c->dilation},
+                {DNN_CONVOLUTION_FILTER_STRIDES, DNN_TYPE_INT64, c->rank, c->stride},
+                {DNN_CONVOLUTION_PRE_PADDINGS, DNN_TYPE_INT64, c->rank, c->pad_begin},
+                {DNN_CONVOLUTION_POST_PADDINGS, DNN_TYPE_INT64, c->rank, c->pad_end});
 }
 
-enum { X_ID = 1, W_ID, Y_ID };
+/* The convolution, whose operands have other names where it is turned. */
+static tssa_status *make_sum(struct cudnn *cudnn, const struct parts *p,
+                             cudnn_descriptor *operation)
+{
+    static const double doubles[] = {0, 1};
+    static const float floats[] = {0, 1};
+    const bool wide = p->factors_type == DNN_TYPE_DOUBLE;
+    const void *zero = wide ? (const void *)&doubles[0] : &floats[0],
+               *one = wide ? (const void *)&doubles[1] : &floats[1];
+    cudnn_descriptor window;
+    TRY(make_window(cudnn, p, &window));
+    if (p->conv->turned)
+        return MAKE(cudnn, DNN_BACKWARD, operation,
+                    {DNN_BACKWARD_CONV_DESC, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &window},
+                    {DNN_BACKWARD_X, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &p->x},
+                    {DNN_BACKWARD_W, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &p->w},
+                    {DNN_BACKWARD_Y, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &p->sum},
+                    {DNN_BACKWARD_ALPHA, p->factors_type, 1, one},
+                    {DNN_BACKWARD_BETA, p->factors_type, 1, zero});
+    return MAKE(cudnn, DNN_FORWARD, operation,
+                {DNN_FORWARD_CONV_DESC, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &window},
+                {DNN_FORWARD_X, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &p->x},
+                {DNN_FORWARD_W, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &p->w},
+                {DNN_FORWARD_Y, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &p->sum},
+                {DNN_FORWARD_ALPHA, p->factors_type, 1, one},
+                {DNN_FORWARD_BETA, p->factors_type, 1, zero});
+}
 
-static tssa_status *make_graph(struct cudnn *cudnn, const struct convolution *c,
+static tssa_status *make_addition(struct cudnn *cudnn, const struct parts *p,
+                                  cudnn_descriptor *operation)
+{
+    const unsigned mode = DNN_POINTWISE_ADD;
+    cudnn_descriptor addition;
+    TRY(MAKE(cudnn, DNN_POINTWISE, &addition,
+             {DNN_POINTWISE_MODE, DNN_TYPE_POINTWISE_MODE, 1, &mode},
+             {DNN_POINTWISE_PRECISION, DNN_TYPE_DATA_TYPE, 1, &p->type}));
+    return MAKE(cudnn, DNN_ELEMENTWISE, operation,
+                {DNN_ELEMENTWISE_DESC, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &addition},
+                {DNN_ELEMENTWISE_A, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &p->sum},
+                {DNN_ELEMENTWISE_B, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &p->bias},
+                {DNN_ELEMENTWISE_Y, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &p->y});
+}
+
+static tssa_status *make_graph(struct cudnn *cudnn, const struct library_problem *problem,
                                cudnn_descriptor *graph)
 {
-    cudnn_descriptor x, w, y, window, operation;
-    const float alpha = 1, beta = 0;
-    TRY(make_tensor(cudnn, X_ID, (const int64_t[]){c->batch, c->channels, c->height, c->width},
-                    &x));
-    TRY(make_tensor(cudnn, W_ID, (const int64_t[]){c->filters, c->channels, c->kernel, c->kernel},
-                    &w));
-    TRY(make_tensor(cudnn, Y_ID, (const int64_t[]){c->batch, c->filters, c->height, c->width}, &y));
-    TRY(make_window(cudnn, c, &window));
-    TRY(MAKE(cudnn, DNN_FORWARD, &operation,
-             {DNN_FORWARD_CONV_DESC, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &window},
-             {DNN_FORWARD_X, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &x},
-             {DNN_FORWARD_W, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &w},
-             {DNN_FORWARD_Y, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &y},
-             {DNN_FORWARD_ALPHA, DNN_TYPE_FLOAT, 1, &alpha},
-             {DNN_FORWARD_BETA, DNN_TYPE_FLOAT, 1, &beta}));
+    const bool wide = problem->dtype == TSSA_DOUBLE;
+    struct parts parts = {.conv = &problem->conv,
+                          .type = wide ? DNN_DATA_DOUBLE : DNN_DATA_FLOAT,
+                          .factors_type = wide ? DNN_TYPE_DOUBLE : DNN_TYPE_FLOAT};
+    cudnn_descriptor operations[2];
+    const int64_t count = problem->conv.biased ? 2 : 1;
+    TRY(make_tensors(cudnn, &parts));
+    TRY(make_sum(cudnn, &parts, &operations[0]));
+    if (problem->conv.biased)
+        TRY(make_addition(cudnn, &parts, &operations[1]));
     return MAKE(cudnn, DNN_GRAPH, graph,
-                {DNN_GRAPH_OPS, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &operation},
+                {DNN_GRAPH_OPS, DNN_TYPE_BACKEND_DESCRIPTOR, count, operations},
                 {DNN_GRAPH_HANDLE, DNN_TYPE_HANDLE, cudnn->handle != NULL, &cudnn->handle});
 }
 
 /* ---- Engines --------------------------------------------------------------------------------- */
 
-static tssa_status *has_note(struct cudnn *cudnn, cudnn_descriptor engine, unsigned name,
-                             unsigned type, unsigned wanted, bool *has)
+/* An engine's notes of one kind, a bit each. */
+static tssa_status *read_notes(struct cudnn *cudnn, cudnn_descriptor engine, unsigned name,
+                               unsigned type, uint64_t *bits)
 {
     enum { ROOM = 32 };
     unsigned notes[ROOM];
     int64_t count = 0;
     TRY(DNN(cudnn, cudnnBackendGetAttribute, engine, name, type, ROOM, &count, notes));
-    *has = false;
+    *bits = 0;
     for (int64_t i = 0; i < count && i < ROOM; i++)
-        *has = *has || notes[i] == wanted;
+        *bits |= notes[i] < 64 ? UINT64_C(1) << notes[i] : 0;
     return NULL;
 }
+
+#define NOTE(name) (UINT64_C(1) << DNN_NOTE_##name)
 
 static tssa_status *read_engine(struct cudnn *cudnn, struct engine *engine)
 {
     cudnn_descriptor descriptor;
     int64_t count;
-    TRY(DNN(cudnn, cudnnBackendCreateDescriptor, DNN_ENGINE, &descriptor));
+    uint64_t numerical, behavior;
+    TRY(create(cudnn, DNN_ENGINE, &descriptor));
     TRY(DNN(cudnn, cudnnBackendGetAttribute, engine->config, DNN_CONFIG_ENGINE,
             DNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &descriptor));
     TRY(DNN(cudnn, cudnnBackendGetAttribute, descriptor, DNN_ENGINE_INDEX, DNN_TYPE_INT64, 1,
             &count, &engine->index));
-    TRY(has_note(cudnn, descriptor, DNN_ENGINE_NUMERICAL_NOTE, DNN_TYPE_NUMERICAL_NOTE,
-                 DNN_NOTE_TENSOR_CORE, &engine->tensor_core));
-    return has_note(cudnn, descriptor, DNN_ENGINE_BEHAVIOR_NOTE, DNN_TYPE_BEHAVIOR_NOTE,
-                    DNN_NOTE_RUNTIME_COMPILATION, &engine->compiled);
+    TRY(read_notes(cudnn, descriptor, DNN_ENGINE_NUMERICAL_NOTE, DNN_TYPE_NUMERICAL_NOTE,
+                   &numerical));
+    TRY(read_notes(cudnn, descriptor, DNN_ENGINE_BEHAVIOR_NOTE, DNN_TYPE_BEHAVIOR_NOTE, &behavior));
+    engine->tensor_core = (numerical & NOTE(TENSOR_CORE)) != 0;
+    engine->narrows = (numerical & (NOTE(DOWN_CONVERT_INPUTS) | NOTE(REDUCED_PRECISION))) != 0;
+    engine->varies = (numerical & NOTE(NONDETERMINISTIC)) != 0;
+    engine->compiled = (behavior & NOTE(RUNTIME_COMPILATION)) != 0;
+    return NULL;
+}
+
+bool cudnn_engine_is_exact(const struct engine *engine, tssa_dtype dtype)
+{
+    return !engine->narrows && !engine->varies && !(engine->tensor_core && dtype == TSSA_FLOAT);
 }
 
 /* Appends what one mode of the heuristic proposes. */
@@ -179,7 +293,7 @@ static tssa_status *propose(struct cudnn *cudnn, cudnn_descriptor graph, unsigne
              {DNN_HEURISTIC_DEVICEPROP, DNN_TYPE_BACKEND_DESCRIPTOR, cudnn->properties != NULL,
               &cudnn->properties}));
     for (int64_t i = 0; i < room; i++)
-        TRY(DNN(cudnn, cudnnBackendCreateDescriptor, DNN_CONFIG, &configs[i]));
+        TRY(create(cudnn, DNN_CONFIG, &configs[i]));
     TRY(DNN(cudnn, cudnnBackendGetAttribute, heuristic, DNN_HEURISTIC_RESULTS,
             DNN_TYPE_BACKEND_DESCRIPTOR, room, &found, configs));
     for (int64_t i = 0; i < found && i < room; i++) {
@@ -190,12 +304,12 @@ static tssa_status *propose(struct cudnn *cudnn, cudnn_descriptor graph, unsigne
     return NULL;
 }
 
-tssa_status *cudnn_engines(struct cudnn *cudnn, const struct convolution *convolution,
+tssa_status *cudnn_engines(struct cudnn *cudnn, const struct library_problem *problem,
                            struct engine *engines, size_t *count)
 {
     cudnn_descriptor graph;
     *count = 0;
-    TRY(make_graph(cudnn, convolution, &graph));
+    TRY(make_graph(cudnn, problem, &graph));
     TRY(propose(cudnn, graph, DNN_MODE_A, engines, count));
     return propose(cudnn, graph, DNN_MODE_FALLBACK, engines, count);
 }
@@ -215,14 +329,15 @@ tssa_status *cudnn_plan_make(struct cudnn *cudnn, const struct engine *engine,
                &count, &plan->workspace);
 }
 
-tssa_status *cudnn_pack(struct cudnn *cudnn, cuda_address x, cuda_address w, cuda_address y,
-                        cuda_address workspace, cudnn_descriptor *pack)
+tssa_status *cudnn_pack(struct cudnn *cudnn, const struct cudnn_places *places,
+                        cudnn_descriptor *pack)
 {
-    const int64_t ids[] = {X_ID, W_ID, Y_ID};
-    void *const places[] = {(void *)x, (void *)w, (void *)y};
-    void *const room = (void *)workspace;
-    return MAKE(cudnn, DNN_PACK, pack, {DNN_PACK_IDS, DNN_TYPE_INT64, 3, ids},
-                {DNN_PACK_POINTERS, DNN_TYPE_VOID_PTR, 3, places},
+    const int64_t ids[] = {X_ID, W_ID, Y_ID, BIAS_ID}, count = places->bias ? 4 : 3;
+    void *const pointers[] = {(void *)places->x, (void *)places->w, (void *)places->y,
+                              (void *)places->bias};
+    void *const room = (void *)places->workspace;
+    return MAKE(cudnn, DNN_PACK, pack, {DNN_PACK_IDS, DNN_TYPE_INT64, count, ids},
+                {DNN_PACK_POINTERS, DNN_TYPE_VOID_PTR, count, pointers},
                 {DNN_PACK_WORKSPACE, DNN_TYPE_VOID_PTR, 1, &room});
 }
 

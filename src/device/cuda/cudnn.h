@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolutions of float32, NCHW, by cuDNN's backend interface: descriptors are made, given
- * attributes and finalized. They live until the process ends.
+ * Convolutions of float32 and double, channels first, and what a bias adds, by cuDNN's backend
+ * interface: descriptors are made, given attributes and finalized.
  */
 #ifndef TSSA_DEVICE_CUDA_CUDNN_H
 #define TSSA_DEVICE_CUDA_CUDNN_H
@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "device/cuda/cuda_api.h"
+#include "device/library.h"
 
 typedef unsigned cudnn_result;
 typedef void *cudnn_descriptor;
@@ -18,8 +19,10 @@ typedef void *cudnn_descriptor;
     X(size_t, cudnnGetVersion, (void))                                                             \
     X(const char *, cudnnGetErrorString, (cudnn_result))                                           \
     X(cudnn_result, cudnnCreate, (void **handle))                                                  \
+    X(cudnn_result, cudnnDestroy, (void *handle))                                                  \
     X(cudnn_result, cudnnSetStream, (void *handle, cuda_stream))                                   \
     X(cudnn_result, cudnnBackendCreateDescriptor, (unsigned kind, cudnn_descriptor *))             \
+    X(cudnn_result, cudnnBackendDestroyDescriptor, (cudnn_descriptor))                             \
     X(cudnn_result, cudnnBackendFinalize, (cudnn_descriptor))                                      \
     X(cudnn_result, cudnnBackendSetAttribute,                                                      \
       (cudnn_descriptor, unsigned name, unsigned type, int64_t count, const void *))               \
@@ -27,10 +30,18 @@ typedef void *cudnn_descriptor;
       (cudnn_descriptor, unsigned name, unsigned type, int64_t room, int64_t *count, void *))      \
     X(cudnn_result, cudnnBackendExecute, (void *handle, cudnn_descriptor plan, cudnn_descriptor))
 
+/* Descriptors, in the order in which they were made. */
+enum { CUDNN_MOST_MADE = 256 };
+struct cudnn_made {
+    size_t n;
+    cudnn_descriptor all[CUDNN_MOST_MADE];
+};
+
 struct cudnn {
     CUDNN_FUNCTIONS(SHARED_MEMBER)
     void *handle;                /* NULL: plans are made for `properties`, and cannot run */
     cudnn_descriptor properties; /* of a device that need not be there */
+    struct cudnn_made *made; /* what is made is added here; NULL: it lives until the process ends */
 };
 
 /* Opens the library. Then either a handle, for the card of the current context, or properties. */
@@ -38,23 +49,31 @@ tssa_status *cudnn_open(struct cudnn *cudnn);
 tssa_status *cudnn_use_card(struct cudnn *cudnn);
 tssa_status *cudnn_use_properties(struct cudnn *cudnn, const char *json);
 
+/* Gives the handle back. */
+void cudnn_close(struct cudnn *cudnn);
+/* Destroys what was made. */
+void cudnn_drop(const struct cudnn *cudnn, struct cudnn_made *made);
+
 /* The card's properties as JSON, cut to `size`. */
 tssa_status *cudnn_describe_card(struct cudnn *cudnn, char *json, size_t size);
-
-struct convolution {
-    int64_t batch, channels, height, width, filters, kernel; /* padded to keep height and width */
-};
 
 struct engine {
     cudnn_descriptor config;
     int64_t index;
-    bool tensor_core, compiled; /* compiled: at run time, which takes long */
+    bool tensor_core; /* of float32: in TF32 */
+    bool compiled;    /* at run time, which takes long */
+    bool narrows;     /* operands or sums are rounded to less than the type */
+    bool varies;      /* not the same bits each time */
 };
+
+/* Does it compute in the type, and with the same bits each time? */
+bool cudnn_engine_is_exact(const struct engine *engine, tssa_dtype dtype);
 
 enum { ENGINE_LIMIT = 64 };
 
-/* What cuDNN's heuristic proposes, best first, and then its fallbacks. */
-tssa_status *cudnn_engines(struct cudnn *cudnn, const struct convolution *convolution,
+/* What cuDNN's heuristic proposes for a LIBRARY_CONV of float32 or double, best first, and then its
+ * fallbacks. */
+tssa_status *cudnn_engines(struct cudnn *cudnn, const struct library_problem *problem,
                            struct engine *engines, size_t *count);
 
 struct cudnn_plan {
@@ -66,8 +85,11 @@ tssa_status *cudnn_plan_make(struct cudnn *cudnn, const struct engine *engine,
                              struct cudnn_plan *plan);
 
 /* Operands, result and workspace in a descriptor; and a run of a plan with them, on a stream. */
-tssa_status *cudnn_pack(struct cudnn *cudnn, cuda_address x, cuda_address w, cuda_address y,
-                        cuda_address workspace, cudnn_descriptor *pack);
+struct cudnn_places {
+    cuda_address x, w, bias, y, workspace; /* bias 0: there is none */
+};
+tssa_status *cudnn_pack(struct cudnn *cudnn, const struct cudnn_places *places,
+                        cudnn_descriptor *pack);
 tssa_status *cudnn_run(struct cudnn *cudnn, const struct cudnn_plan *plan, cudnn_descriptor pack,
                        cuda_stream stream);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "device/cuda/card.h"
+#include "device/cuda/convolution.h"
 #include "device/cuda/cublaslt.h"
 
 /*
@@ -244,26 +245,25 @@ static tssa_status *make_all(struct device_context *context, struct primitive *p
 static bool is_worth_it(const struct library_problem *problem)
 {
     const struct matmul_problem *p = &problem->matmul;
-    return problem->kind == LIBRARY_MATMUL && p->m >= FEWEST_ROWS && p->n >= FEWEST_ROWS &&
-           p->k > 0 && p->batch > 0 && p->batch <= INT_MAX &&
+    if (problem->kind == LIBRARY_CONV)
+        return cuda_convolution_is_worth_it(&problem->conv);
+    return p->m >= FEWEST_ROWS && p->n >= FEWEST_ROWS && p->k > 0 && p->batch > 0 &&
+           p->batch <= INT_MAX &&
            (double)p->batch * (double)p->m * (double)p->n * (double)p->k >= FEWEST_MULTIPLICATIONS;
 }
 
-static struct library_primitive *make(struct device_context *context,
-                                      const struct library_problem *problem)
+static struct library_primitive *make_product(struct device_context *context,
+                                              const struct library_problem *problem)
 {
     static const struct primitive_table table = {.run = run, .release = release};
-    const tssa_dtype dtype = (tssa_dtype)problem->dtype;
-    const bool takes =
-        problem->kind == LIBRARY_MATMUL && (dtype == TSSA_FLOAT || dtype == TSSA_DOUBLE);
-    const struct opened *library = takes ? library_of(context) : NULL;
+    const struct opened *library = library_of(context);
     struct primitive *made = library ? allocator_calloc(context->allocator, 1, sizeof *made) : NULL;
     if (!made)
         return NULL;
     made->base = (struct library_primitive){.table = &table, .name = "cuBLASLt"};
     made->allocator = context->allocator;
     made->library = library;
-    made->is_double = dtype == TSSA_DOUBLE;
+    made->is_double = problem->dtype == TSSA_DOUBLE;
     tssa_status *status = make_all(context, made, &problem->matmul);
     if (!status)
         return &made->base;
@@ -272,8 +272,21 @@ static struct library_primitive *make(struct device_context *context,
     return NULL;
 }
 
-static bool is_there(char *why, size_t size)
+#define TYPES (DTYPE_BIT(TSSA_FLOAT) | DTYPE_BIT(TSSA_DOUBLE))
+
+static struct library_primitive *make(struct device_context *context,
+                                      const struct library_problem *problem)
 {
+    if (!dtype_in(TYPES, (tssa_dtype)problem->dtype))
+        return NULL;
+    return problem->kind == LIBRARY_CONV ? cuda_convolution_make(context, problem)
+                                         : make_product(context, problem);
+}
+
+static bool is_there(enum library_kind kind, char *why, size_t size)
+{
+    if (kind == LIBRARY_CONV)
+        return cuda_convolution_is_there(why, size);
     struct cublaslt api;
     tssa_status *status = cublaslt_open(&api);
     const bool there = !status;
@@ -283,9 +296,10 @@ static bool is_there(char *why, size_t size)
 }
 
 const struct device_library cuda_library = {
-    .missed = "large matrix products run on built-in kernels, which are slower",
+    .missed = {[LIBRARY_MATMUL] = "large matrix products run on built-in kernels, which are slower",
+               [LIBRARY_CONV] = "large convolutions run on built-in kernels, which are slower"},
     .is_there = is_there,
-    .types = DTYPE_BIT(TSSA_FLOAT) | DTYPE_BIT(TSSA_DOUBLE),
+    .types = TYPES,
     .is_worth_it = is_worth_it,
     .make = make,
 };

@@ -31,6 +31,8 @@ static tssa_status *want_texts(const struct ir_op *op, const struct state *state
     const tssa_dtype dtype = op->results[0].type->dtype;
     struct library_problem problem;
     const bool known = library_op_known(op, &problem);
+    if (state->asks && state->op.form == LIBRARY_OP_CONV_TRANSPOSE && op->n_operands > 2)
+        TRY(grids_text_want(context, GRIDS_TEXT_BIAS, dtype));
     if (known && state->asks && is_worth_it(context->device->library, &problem))
         return NULL;
     if (known)
@@ -60,17 +62,33 @@ static void release(const void *state)
     library_cache_close(&((struct state *)state)->library);
 }
 
+/* By the library. Of a convolution that is turned none adds a bias. */
+static tssa_status *ask(struct kernel_args *args, const struct library_problem *problem,
+                        struct library_call *call, bool *done)
+{
+    struct state *state = (void *)args->state; /* what changes is behind the library's lock */
+    const struct conv_problem *p = &problem->conv;
+    struct library_problem asked = *problem;
+    const bool apart = p->turned && p->biased;
+    if (apart)
+        asked.conv.biased = 0;
+    TRY(library_compute(args, &state->library, &asked, NULL, call, done));
+    return *done && apart
+               ? convolve_add_bias(args->env->stream, p, (tssa_dtype)problem->dtype, call)
+               : NULL;
+}
+
 static tssa_status *compute(struct kernel_args *args, const struct library_problem *problem,
                             struct library_call *call, struct buffer **buffers)
 {
-    struct state *state = (void *)args->state; /* what changes is behind the library's lock */
+    const struct state *state = args->state;
     struct device_stream *stream = args->env->stream;
     bool done = false;
     for (uint32_t i = 0; i < args->n_inputs && i < LIBRARY_OPERANDS; i++)
         if (args->inputs[i])
             TRY(grids_operand(args, i, &buffers[i], &call->operands[i]));
     if (state->asks && is_worth_it(stream->context->device->library, problem))
-        TRY(library_compute(args, &state->library, problem, NULL, call, &done));
+        TRY(ask(args, problem, call, &done));
     return done ? NULL : convolve(stream, &problem->conv, (tssa_dtype)problem->dtype, call);
 }
 

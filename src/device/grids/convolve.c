@@ -171,3 +171,14 @@ tssa_status *convolve(struct device_stream *stream, const struct conv_problem *p
     return text == GRIDS_TEXT_CONV_EACH ? launch_each(stream, p, dtype, call)
                                         : multiply_items(stream, p, dtype, call);
 }
+
+tssa_status *convolve_add_bias(struct device_stream *stream, const struct conv_problem *p,
+                               tssa_dtype dtype, const struct library_call *call)
+{
+    const int64_t plane = product(p->out, p->rank), count = p->batch * p->out_channels * plane;
+    const struct launch_param params[] = {grids_memory(call->result),
+                                          grids_memory(call->operands[2]), grids_number(count),
+                                          grids_number(plane), grids_number(p->out_channels)};
+    return grids_launch_each(stream, GRIDS_TEXT_BIAS, dtype, 0, count, params,
+                             sizeof params / sizeof *params);
+}

@@ -11,6 +11,10 @@
 enum grids_text convolve_text(const struct device_context *context,
                               const struct conv_problem *problem);
 
+/* Adds the bias to what a library has computed without. */
+tssa_status *convolve_add_bias(struct device_stream *stream, const struct conv_problem *problem,
+                               tssa_dtype dtype, const struct library_call *call);
+
 /* Of no empty result. */
 tssa_status *convolve(struct device_stream *stream, const struct conv_problem *problem,
                       tssa_dtype dtype, const struct library_call *call);

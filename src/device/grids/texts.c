@@ -42,6 +42,9 @@ static const char *const lines_of_conv[] = {
 static const char *const lines_of_conv_each[] = {
 #include "kernels/grids/conv_each.inc"
     NULL};
+static const char *const lines_of_bias[] = {
+#include "kernels/grids/bias.inc"
+    NULL};
 static const char *const lines_of_pool[] = {
 #include "kernels/grids/pool.inc"
     NULL};

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Convolutions of the device `cuda` by cuDNN, on the fakes (tests/cuda), whose engine with tensor
+ * cores would not pass: random ones against the CPU, turned or not, with groups and a bias; what is
+ * too small for it, or lies where it is not taken; none installed; and each call failing once.
+ */
+/* ctest-timeout: 600 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/fake_cuda.h"
+#include "common/grid_operands.h"
+#include "common/model_run.h"
+#include "common/no_error.h"
+#include "common/onnx_model.h"
+#include "common/test_alloc.h"
+#include "common/test_card.h"
+#include "common/test_device.h"
+#include "common/xmalloc.h"
+#include "device/device.h"
+#include "device/library.h"
+
+static const struct device *cuda(void)
+{
+    return device_find("cuda");
+}
+
+/* ---- As a program calls it ------------------------------------------------------------------- */
+
+static const char *const names[] = {"f32", "f64"};
+static const tssa_dtype types[] = {TSSA_FLOAT, TSSA_DOUBLE};
+
+struct convolution {
+    int rank, type;
+    bool turned, biased;
+    int64_t groups, stride, dilation;
+};
+
+/* Of `rank` spatial axes: "[A0, A1, ...]". */
+static void print_dims(char *text, size_t size, char name, int rank)
+{
+    size_t at = (size_t)snprintf(text, size, "[%c, %c%c", name, name, name);
+    for (int i = 0; i < rank; i++)
+        at += (size_t)snprintf(text + at, size - at, ", %c%d", name, i);
+    snprintf(text + at, size - at, "]");
+}
+
+static void print_all(char *text, size_t size, int64_t value, int n)
+{
+    size_t at = 0;
+    for (int i = 0; i < n; i++)
+        at += (size_t)snprintf(text + at, size - at, "%s%d", i ? ", " : "", (int)value);
+}
+
+static void open_convolution(struct grids_run *run, const struct convolution *c)
+{
+    char program[900], x[60], w[60], strides[20], dilations[20], pads[40];
+    print_dims(x, sizeof x, 'X', c->rank);
+    print_dims(w, sizeof w, 'W', c->rank);
+    print_all(strides, sizeof strides, c->stride, c->rank);
+    print_all(dilations, sizeof dilations, c->dilation, c->rank);
+    print_all(pads, sizeof pads, 1, 2 * c->rank);
+    snprintf(program, sizeof program,
+             "graph @g opset(\"\": 22) ir_version(10) (%%x: %s%s, %%w: %s%s, %%b: %s[F]) -> (%%y) "
+             "{\n"
+             "  %%y = %s@22(%%x, %%w%s) {group = %d, strides = [%s], dilations = [%s], pads = "
+             "[%s]}\n"
+             "  return(%%y)\n"
+             "}\n",
+             names[c->type], x, names[c->type], w, names[c->type],
+             c->turned ? "ConvTranspose" : "Conv", c->biased ? ", %b" : "", (int)c->groups, strides,
+             dilations, pads);
+    grids_run_open(run, "cuda", program);
+}
+
+/* Library calls, of one that is large enough. */
+static uint64_t convolve(const struct convolution *c, struct operands *o)
+{
+    static const int64_t sides[] = {1900, 27, 7};
+    enum { CHANNELS = 24, FILTERS = 32 };
+    struct grids_run run;
+    int64_t x[5] = {2, CHANNELS}, w[5];
+    const int64_t bias = FILTERS;
+    w[0] = c->turned ? CHANNELS : FILTERS;
+    w[1] = (c->turned ? FILTERS : CHANNELS) / c->groups;
+    for (int i = 0; i < c->rank; i++) {
+        x[2 + i] = sides[c->rank - 1] + random_int(&o->random, 0, 2) +
+                   (c->turned ? 0 : sides[c->rank - 1] * (c->stride - 1));
+        w[2 + i] = 3;
+    }
+    open_convolution(&run, c);
+    operands_add_numbers(o, types[c->type], c->rank + 2, x);
+    operands_add_numbers(o, types[c->type], c->rank + 2, w);
+    operands_add_numbers(o, types[c->type], 1, &bias);
+    assert_true(grids_run_go(&run, o->given));
+    operands_expect_close(&run, 0, c->type ? 1e-12 : 1e-4);
+    const uint64_t calls = run.counts.library_calls;
+    operands_clear(o);
+    grids_run_close(&run);
+    return calls;
+}
+
+static void test_convolutions(void **state)
+{
+    struct operands o;
+    (void)state;
+    operands_open(&o, 3);
+    for (int i = 0; i < 24; i++) {
+        const struct convolution c = {.rank = i % 3 + 1,
+                                      .type = i / 3 % 2,
+                                      .turned = i / 6 % 2,
+                                      .biased = i / 12 % 2,
+                                      .groups = i % 4 == 3 ? 2 : 1,
+                                      .stride = i % 5 == 0 ? 2 : 1,
+                                      .dilation = i % 7 == 0 ? 2 : 1};
+        assert_int_equal(convolve(&c, &o), 1);
+    }
+}
+
+/* Texts compute it then. */
+static void expect_texts_with(const char *name, const char *value)
+{
+    const struct convolution c = {
+        .rank = 2, .biased = true, .groups = 1, .stride = 1, .dilation = 1};
+    struct operands o;
+    operands_open(&o, 5);
+    setenv(name, value, 1);
+    assert_int_equal(convolve(&c, &o), 0);
+    unsetenv(name);
+    fake_cuda_use(true);
+}
+
+static void test_what_fails_is_computed_by_texts(void **state)
+{
+    (void)state;
+    expect_texts_with("TSSA_CUDA_LIBRARIES", TSSA_BUILD_DIR "/tests/fake_cuda_old"); /* has none */
+    expect_texts_with("FAKE_CUDA_FAIL", "cudnnCreate:1001");
+    expect_texts_with("FAKE_CUDA_FAIL", "cudnnBackendFinalize:2000");
+    expect_texts_with("FAKE_CUDA_FAIL", "cudnnBackendExecute:3000");
+    assert_int_equal(fake_cuda_alive(), 0);
+}
+
+/* ---- As a session calls it ------------------------------------------------------------------- */
+
+static void note(void *user, tssa_log_level level, const char *message)
+{
+    (void)level;
+    if (strstr(message, "cuDNN"))
+        snprintf(user, 400, "%s", message);
+}
+
+/* 32 channels of 28 by 28 in a few runs, the later of which are recorded, with the same bits. What
+ * was said of the library, in `said`. */
+static void run_session(char said[400])
+{
+    enum { RUNS = 5, COUNT = 32 * 28 * 28 };
+    static const int64_t dims[][4] = {{1, 32, 28, 28}, {32, 32, 3, 3}};
+    static float first[COUNT];
+    struct onnx_model model;
+    struct model_run run = {.input_count = 2, .output_count = 1};
+    struct operands o;
+    size_t size;
+    const tssa_context_options options = {
+        .struct_size = sizeof options, .threads = 1, .log = note, .log_user = said};
+    const tssa_session_options on_card = {.struct_size = sizeof on_card, .device = "cuda"};
+    said[0] = '\0';
+    model_init(&model, 8, 18);
+    model_input(&model, model.graph, "x", TSSA_FLOAT, "1,32,28,28");
+    model_input(&model, model.graph, "w", TSSA_FLOAT, "32,32,3,3");
+    model_attr_ints(&model, model_node(&model, model.graph, "Conv", "x,w", "y"), "pads", "1,1,1,1");
+    model_output(&model, model.graph, "y", TSSA_FLOAT, "1,32,28,28");
+    const void *bytes = model_pack(&model, &size);
+    no_error(tssa_context_create(&options, &run.context));
+    no_error(tssa_model_load_memory(run.context, bytes, size, NULL, &run.model));
+    no_error(tssa_session_create(run.model, &on_card, &run.session));
+    run.inputs = xcalloc(2, sizeof(tssa_value *));
+    run.outputs = xcalloc(1, sizeof(tssa_value *));
+    operands_open(&o, 6);
+    for (size_t i = 0; i < 2; i++) {
+        operands_add_numbers(&o, TSSA_FLOAT, 4, dims[i]);
+        no_error(model_run_set_input(&run, i, &o.values[i]));
+    }
+    for (int i = 0; i < RUNS; i++) {
+        no_error(model_run_execute(&run));
+        const struct tensor *made = &model_run_output(&run, 0)->tensor;
+        assert_int_equal(tensor_bytes(made), sizeof first);
+        if (i == 0)
+            memcpy(first, made->data, sizeof first);
+        assert_memory_equal(made->data, first, sizeof first);
+        tssa_value_free(run.outputs[0]);
+        run.outputs[0] = NULL;
+    }
+    tssa_session_work work;
+    no_error(tssa_session_counts(run.session, &work));
+    assert_int_equal(work.library_calls, said[0] ? 0 : 1);
+    assert_int_equal(work.replays, 1);
+    model_run_close(&run);
+    model_free(&model);
+    operands_clear(&o);
+}
+
+static void test_sessions(void **state)
+{
+    char said[400];
+    (void)state;
+    run_session(said);
+    assert_string_equal(said, "");
+    setenv("TSSA_CUDA_LIBRARIES", TSSA_BUILD_DIR "/tests/fake_cuda_old", 1);
+    run_session(said);
+    assert_string_equal(said, "no cuDNN: libcudnn.so.9 does not open in " TSSA_BUILD_DIR
+                              "/tests/fake_cuda_old, which TSSA_CUDA_LIBRARIES names: large "
+                              "convolutions run on built-in kernels, which are slower");
+    fake_cuda_use(true);
+    assert_int_equal(fake_cuda_alive(), 0);
+}
+
+/* ---- As a kernel calls it -------------------------------------------------------------------- */
+
+/* Of sides that a kernel of 3 by 3 leaves as they are. */
+static struct library_problem problem_of(int64_t channels, int64_t filters, int64_t side)
+{
+    struct library_problem problem;
+    memset(&problem, 0, sizeof problem);
+    problem.kind = LIBRARY_CONV;
+    problem.dtype = TSSA_FLOAT;
+    problem.conv = (struct conv_problem){.rank = 2,
+                                         .batch = 1,
+                                         .groups = 1,
+                                         .in_channels = channels,
+                                         .out_channels = filters,
+                                         .in = {side, side},
+                                         .out = {side, side},
+                                         .kernel = {3, 3},
+                                         .stride = {1, 1},
+                                         .dilation = {1, 1},
+                                         .pad_begin = {1, 1},
+                                         .pad_end = {1, 1}};
+    return problem;
+}
+
+static void test_what_is_worth_it(void **state)
+{
+    static const struct {
+        int64_t channels, filters, side;
+        bool worth;
+    } cases[] = {{3, 8, 20, false},
+                 {0, 512, 300, false},
+                 {64, 64, 0, false},
+                 {64, 64, 56, true},
+                 {3, 32, 112, true}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct library_problem problem =
+            problem_of(cases[i].channels, cases[i].filters, cases[i].side);
+        assert_int_equal(cuda()->library->is_worth_it(&problem), cases[i].worth);
+    }
+}
+
+/* A channel of each, the input of which lies at `offset` bytes. */
+enum { SIDE = 12, COUNT = SIDE * SIDE, BYTES = COUNT * sizeof(float), ROOM = BYTES + 16 };
+
+struct scene {
+    struct test_alloc alloc;
+    struct device_context context;
+    struct device_stream *stream;
+    struct library_primitive *made;
+    void *x, *w, *y, *scratch;
+    size_t scratch_bytes;
+};
+
+static struct device_place at(void *memory, size_t offset)
+{
+    return (struct device_place){memory, offset};
+}
+
+/* *done: the library has computed it. */
+static tssa_status *run_scene(struct scene *s, size_t offset, float *y, bool *done)
+{
+    const struct library_problem problem = problem_of(1, 1, SIDE);
+    float x[COUNT], w[9];
+    for (int i = 0; i < COUNT; i++)
+        x[i] = (float)(i % 7);
+    for (int i = 0; i < 9; i++)
+        w[i] = 1;
+    TRY(device_context_connect(&s->context));
+    TRY(cuda()->stream_open(&s->context, &s->stream));
+    s->x = cuda()->allocate(s->stream, ROOM);
+    s->w = cuda()->allocate(s->stream, ROOM);
+    s->y = cuda()->allocate(s->stream, ROOM);
+    if (!s->x || !s->w || !s->y)
+        return status_out_of_memory();
+    s->made = cuda()->library->make(&s->context, &problem);
+    if (!s->made)
+        return NULL;
+    s->scratch_bytes = s->made->scratch_bytes;
+    s->scratch = cuda()->allocate(s->stream, s->scratch_bytes);
+    TRY_ALLOC(s->scratch);
+    TRY(cuda()->copy(s->stream, DEVICE_COPY_IN, at(s->x, offset), at(x, 0), BYTES));
+    TRY(cuda()->copy(s->stream, DEVICE_COPY_IN, at(s->w, 0), at(w, 0), sizeof w));
+    const struct library_call call = {.operands = {at(s->x, offset), at(s->w, 0)},
+                                      .result = at(s->y, 0),
+                                      .scratch = at(s->scratch, 0)};
+    *done = s->made->table->run(s->made, s->stream, &call);
+    return *done ? cuda()->copy(s->stream, DEVICE_COPY_OUT, at(y, 0), at(s->y, 0), BYTES) : NULL;
+}
+
+static void close_scene(struct scene *s)
+{
+    if (s->made)
+        s->made->table->release(s->made);
+    if (s->stream) {
+        cuda()->release(s->stream, s->x, ROOM);
+        cuda()->release(s->stream, s->w, ROOM);
+        cuda()->release(s->stream, s->y, ROOM);
+        cuda()->release(s->stream, s->scratch, s->scratch_bytes);
+    }
+    cuda()->stream_close(s->stream);
+    device_context_close(&s->context);
+}
+
+/* What is around an element. */
+static float sum_around(int i)
+{
+    float sum = 0;
+    for (int row = i / SIDE - 1; row <= i / SIDE + 1; row++)
+        for (int column = i % SIDE - 1; column <= i % SIDE + 1; column++)
+            if (row >= 0 && row < SIDE && column >= 0 && column < SIDE)
+                sum += (float)((row * SIDE + column) % 7);
+    return sum;
+}
+
+/* From beginning to end, after which nothing is left. */
+static tssa_status *play(size_t offset, bool *done)
+{
+    struct scene scene = {0};
+    float y[COUNT];
+    *done = false;
+    test_alloc_init(&scene.alloc);
+    device_context_open(&scene.context, cuda(), &scene.alloc.allocator, NULL);
+    scene.context.host = test_device();
+    tssa_status *status = run_scene(&scene, offset, y, done);
+    close_scene(&scene);
+    assert_int_equal(scene.alloc.live, 0);
+    assert_int_equal(fake_cuda_alive(), 0);
+    for (int i = 0; !status && *done && i < COUNT; i++)
+        assert_true(y[i] == sum_around(i));
+    return status;
+}
+
+/* What does not lie as it was promised is declined. */
+static void test_alignment(void **state)
+{
+    bool done;
+    (void)state;
+    no_error(play(16, &done));
+    assert_true(done);
+    no_error(play(4, &done));
+    assert_false(done);
+}
+
+/* It is an error of one line, or the library has not computed it, or nothing needed the call. */
+static void test_each_call_fails_once(void **state)
+{
+    const unsigned long before = fake_cuda_calls();
+    unsigned told = 0, declined = 0;
+    bool done;
+    (void)state;
+    no_error(play(0, &done));
+    const unsigned long calls = fake_cuda_calls() - before;
+    for (unsigned long i = 0; i < calls; i++) {
+        fake_cuda_fail_at(fake_cuda_calls() + i, 999);
+        tssa_status *status = play(0, &done);
+        if (status)
+            assert_null(strchr(tssa_status_message(status), '\n'));
+        told += status != NULL;
+        declined += !status && !done;
+        tssa_status_free(status);
+    }
+    fake_cuda_fail_at(-1ul, 0);
+    assert_true(told > 5 && declined > 50);
+    no_error(play(0, &done));
+    assert_true(done);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_convolutions),
+                                       cmocka_unit_test(test_alignment)},
+                            fakes[] = {cmocka_unit_test(test_what_fails_is_computed_by_texts),
+                                       cmocka_unit_test(test_sessions),
+                                       cmocka_unit_test(test_what_is_worth_it),
+                                       cmocka_unit_test(test_each_call_fails_once)};
+    fake_cuda_use(true);
+    const int failed = test_card() ? 0 : cmocka_run_group_tests(fakes, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL) + failed;
+}
