@@ -352,17 +352,99 @@ static void test_global_pools(void **state)
     }
 }
 
+/* ---- Resize ---------------------------------------------------------------------------------- */
+
+/* What Resize does, but for its mode and its sizes. */
+static void some_attributes(struct random *random, bool nearest, bool moves, char *text,
+                            size_t size)
+{
+    static const char *const coordinates[] = {"half_pixel",         "half_pixel_symmetric",
+                                              "pytorch_half_pixel", "align_corners",
+                                              "asymmetric",         "tf_crop_and_resize"};
+    static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
+                                            "ceil"};
+    size_t at = (size_t)snprintf(text, size, "coordinate_transformation_mode = \"%s\"",
+                                 coordinates[random_int(random, 0, moves ? 4 : 5)]);
+    if (nearest) {
+        snprintf(text + at, size - at, ", nearest_mode = \"%s\"",
+                 roundings[random_int(random, 0, 3)]);
+        return;
+    }
+    snprintf(text + at, size - at,
+             ", antialias = %d, exclude_outside = %d, extrapolation_value = "
+             "0.3",
+             random_chance(random, 40), random_chance(random, 30));
+}
+
+static void resize_once(const char *device, struct operands *o, const char *type, tssa_dtype dtype,
+                        const char *mode, bool moves)
+{
+    struct random *random = &o->random;
+    struct grids_run run;
+    char program[900], attrs[300], x[60];
+    int64_t dims[5], sizes[5];
+    const int rank = (int)random_int(random, 1, 5);
+    const bool by_scales = random_chance(random, 50);
+    some_attributes(random, strcmp(mode, "nearest") == 0, moves, attrs, sizeof attrs);
+    snprintf(program, sizeof program,
+             "graph @g opset(\"\": 19) ir_version(9) (%%x: %s%s, %%r: f32[R], %%c: f32[C], %%s: "
+             "i64[S]) -> (%%y) {\n"
+             "  %%y = Resize@19(%%x, %%r, %s) {mode = \"%s\", %s}\n"
+             "  return(%%y)\n"
+             "}\n",
+             type, dims_text(x, sizeof x, 'X', rank), by_scales ? "%c" : "_, %s", mode, attrs);
+    grids_run_open(&run, device, program);
+    for (int i = 0; i < rank; i++) {
+        dims[i] = random_int(random, 1, rank == 1 ? 90 : 7);
+        sizes[i] = random_chance(random, 30) ? dims[i] : random_int(random, 1, 2 * dims[i] + 1);
+    }
+    operands_add_numbers(o, dtype, rank, dims);
+    operands_add_numbers(o, TSSA_FLOAT, 1, (const int64_t[]){2 * rank});
+    float *scales = operands_add(o, TSSA_FLOAT, 1, (const int64_t[]){rank})->data;
+    for (int i = 0; i < rank; i++)
+        scales[i] = ((float)sizes[i] + 0.3f) / (float)dims[i];
+    int64_t *own = operands_add(o, TSSA_INT64, 1, (const int64_t[]){rank})->data;
+    memcpy(own, sizes, (size_t)rank * sizeof *sizes);
+    grids_run_same(&run, o->given);
+    operands_clear(o);
+    grids_run_close(&run);
+}
+
+static void test_resize(void **state)
+{
+    static const char *const modes[] = {"linear", "cubic", "nearest"};
+    struct operands o;
+    operands_open(&o, 81);
+    for (int i = 0; i < 2 * ROUNDS; i++)
+        resize_once(*state, &o, names[i / 3 % 2], types[i / 3 % 2], modes[i % 3], false);
+}
+
+/* Elements of any type are moved. */
+static void test_resize_of_others(void **state)
+{
+    static const char *const others[] = {"i8", "f16", "i32", "u64"};
+    static const tssa_dtype other_types[] = {TSSA_INT8, TSSA_FLOAT16, TSSA_INT32, TSSA_UINT64};
+    struct operands o;
+    operands_open(&o, 91);
+    for (int i = 0; i < ROUNDS / 2; i++)
+        resize_once(*state, &o, others[i % 4], other_types[i % 4], "nearest", true);
+}
+
 /* ---------------------------------------------------------------------------------------------- */
 
 #define OF_DEVICE(test) cmocka_unit_test_prestate(test, (void *)device)
 
 static int run_on(const char *device)
 {
-    const struct CMUnitTest tests[] = {
-        OF_DEVICE(test_conv),        OF_DEVICE(test_conv_transpose),
-        OF_DEVICE(test_each_text),   OF_DEVICE(test_odd_convolutions),
-        OF_DEVICE(test_max_pool),    OF_DEVICE(test_average_pool),
-        OF_DEVICE(test_global_pools)};
+    const struct CMUnitTest tests[] = {OF_DEVICE(test_conv),
+                                       OF_DEVICE(test_conv_transpose),
+                                       OF_DEVICE(test_each_text),
+                                       OF_DEVICE(test_odd_convolutions),
+                                       OF_DEVICE(test_max_pool),
+                                       OF_DEVICE(test_average_pool),
+                                       OF_DEVICE(test_global_pools),
+                                       OF_DEVICE(test_resize),
+                                       OF_DEVICE(test_resize_of_others)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

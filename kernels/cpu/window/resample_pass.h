@@ -4,7 +4,7 @@
 #ifndef TSSA_KERNELS_CPU_WINDOW_RESAMPLE_PASS_H
 #define TSSA_KERNELS_CPU_WINDOW_RESAMPLE_PASS_H
 
-#include "kernels/cpu/window/resample.h"
+#include "device/resample.h"
 
 /* [outer, in, inner] elements become [outer, out, inner]. */
 struct resample_pass {

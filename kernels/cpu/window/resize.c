@@ -5,208 +5,15 @@
  *
  * Interpolation is separable: one pass per axis that changes, shrinking axes first; in float32 for
  * float32 and narrower, in double for the others, with weights that are made in double. Nearest
- * moves elements, of any type. Sizes made from scales are floor(in * scale) in float, as ONNX's own
- * shape inference has them.
+ * moves elements, of any type.
  */
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
+#include "device/resize.h"
 #include "kernels/cpu/lib/lines.h"
-#include "kernels/cpu/window/resample.h"
 #include "kernels/cpu/window/resample_pass.h"
 #include "kernels/cpu/window/resize_nearest.h"
-
-enum policy { POLICY_STRETCH, POLICY_NOT_LARGER, POLICY_NOT_SMALLER };
-
-struct resize {
-    struct resample_options options;
-    double extrapolation;
-    enum policy policy;
-    bool has_axes;
-    size_t n_axes;
-    int64_t axes[TSSA_MAX_RANK];
-};
-
-/* ---- Attributes ------------------------------------------------------------------------------ */
-
-static tssa_status *choice(const struct ir_op *op, const char *name, const char *fallback,
-                           const char *const *names, size_t count, int *chosen)
-{
-    const char *text = ir_attr_str(op, name, fallback);
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(text, names[i]) == 0) {
-            *chosen = (int)i;
-            return NULL;
-        }
-    return ERROR(TSSA_MALFORMED, "%s is \"%s\"", name, text);
-}
-
-#define CHOICE(op, name, names, chosen)                                                            \
-    choice(op, name, names[0], names, sizeof names / sizeof *names, chosen)
-
-static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
-                            const void **result)
-{
-    static const char *const modes[] = {"nearest", "linear", "cubic"};
-    static const char *const coordinates[] = {
-        "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
-        "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
-    static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
-                                            "ceil"};
-    static const char *const policies[] = {"stretch", "not_larger", "not_smaller"};
-    struct resize *state = ARENA_NEW(setup->arena, struct resize);
-    TRY_ALLOC(state);
-    *result = state;
-    int chosen[4];
-    TRY(CHOICE(op, "mode", modes, &chosen[0]));
-    TRY(CHOICE(op, "coordinate_transformation_mode", coordinates, &chosen[1]));
-    TRY(CHOICE(op, "nearest_mode", roundings, &chosen[2]));
-    TRY(CHOICE(op, "keep_aspect_ratio_policy", policies, &chosen[3]));
-    struct resample_options *options = &state->options;
-    options->mode = (enum resample_mode)chosen[0];
-    options->coordinates = (enum resample_coordinates)chosen[1];
-    options->rounding = (enum resample_rounding)chosen[2];
-    state->policy = (enum policy)chosen[3];
-    options->antialias = ir_attr_int(op, "antialias", 0) != 0 && options->mode != RESAMPLE_NEAREST;
-    options->exclude_outside = ir_attr_int(op, "exclude_outside", 0) != 0;
-    options->cubic_a = (double)ir_attr_float(op, "cubic_coeff_a", -0.75f);
-    state->extrapolation = (double)ir_attr_float(op, "extrapolation_value", 0);
-    const int64_t *axes = ir_attr_ints(op, "axes", &state->n_axes);
-    if (state->n_axes > TSSA_MAX_RANK)
-        return ERROR(TSSA_MALFORMED, "axes has %zu entries", state->n_axes);
-    state->has_axes = axes != NULL;
-    for (size_t i = 0; axes && i < state->n_axes; i++)
-        state->axes[i] = axes[i];
-    return NULL;
-}
-
-/* ---- Sizes ----------------------------------------------------------------------------------- */
-
-struct axes {
-    size_t count;
-    int axis[TSSA_MAX_RANK];
-};
-
-static tssa_status *resolve_axes(const struct resize *state, int rank, struct axes *axes)
-{
-    axes->count = state->has_axes ? state->n_axes : (size_t)rank;
-    for (size_t i = 0; i < axes->count; i++) {
-        axes->axis[i] = (int)i;
-        if (state->has_axes)
-            TRY(kernel_axis(state->axes[i], rank, &axes->axis[i]));
-    }
-    return NULL;
-}
-
-/* A float operand with `count` elements; *values stays untouched when it is absent or empty. */
-static tssa_status *float_operand(const struct kernel_args *args, uint32_t index, size_t count,
-                                  double *values, bool *present)
-{
-    const struct tensor *tensor;
-    TRY(kernel_optional_tensor(args, index, &tensor));
-    size_t n = tensor ? tensor_count(tensor) : 0;
-    *present = n > 0;
-    if (n == 0)
-        return NULL;
-    if (!dtype_is_float(tensor->dtype) || n != count)
-        return ERROR(TSSA_RUNTIME,
-                     "operand %" PRIu32 " has %zu elements of type %s, not %zu floats", index, n,
-                     dtype_info(tensor->dtype)->ir_name, count);
-    load_doubles(tensor, 0, 1, (int64_t)n, values);
-    return NULL;
-}
-
-static tssa_status *sizes_from_scales(const struct axes *axes, const double *scales,
-                                      struct resample_axis *all)
-{
-    for (size_t i = 0; i < axes->count; i++) {
-        struct resample_axis *axis = &all[axes->axis[i]];
-        float size = floorf((float)axis->in * (float)scales[i]);
-        if (!(scales[i] > 0) || !(size < 0x1p31f))
-            return ERROR(TSSA_RUNTIME, "axis %d: scale %g of %" PRId64 " elements", axes->axis[i],
-                         scales[i], axis->in);
-        axis->scale = scales[i];
-        axis->out = (int64_t)size;
-    }
-    return NULL;
-}
-
-static tssa_status *keep_aspect(const struct axes *axes, enum policy policy,
-                                struct resample_axis *all)
-{
-    double scale = NAN;
-    for (size_t i = 0; i < axes->count; i++) {
-        double own = all[axes->axis[i]].scale;
-        scale =
-            isnan(scale) || (policy == POLICY_NOT_LARGER ? own < scale : own > scale) ? own : scale;
-    }
-    for (size_t i = 0; i < axes->count; i++) {
-        struct resample_axis *axis = &all[axes->axis[i]];
-        double size = floor(scale * (double)axis->in + 0.5);
-        if (!(size < 0x1p31))
-            return ERROR(TSSA_RUNTIME, "axis %d: scale %g of %" PRId64 " elements", axes->axis[i],
-                         scale, axis->in);
-        axis->scale = scale;
-        axis->out = (int64_t)size;
-    }
-    return NULL;
-}
-
-static tssa_status *sizes_from_operand(struct kernel_args *args, const struct axes *axes,
-                                       enum policy policy, struct resample_axis *all)
-{
-    int64_t sizes[TSSA_MAX_RANK];
-    size_t count = 0;
-    const struct tensor *tensor;
-    TRY(kernel_optional_tensor(args, 3, &tensor));
-    if (tensor)
-        TRY(kernel_ints(args, 3, sizes, TSSA_MAX_RANK, &count));
-    if (count != axes->count)
-        return ERROR(TSSA_RUNTIME, "%zu sizes for %zu axes", count, axes->count);
-    for (size_t i = 0; i < count; i++) {
-        struct resample_axis *axis = &all[axes->axis[i]];
-        if (sizes[i] < 0 || sizes[i] >= INT64_C(1) << 31 || (axis->in == 0 && sizes[i] > 0))
-            return ERROR(TSSA_RUNTIME, "axis %d: %" PRId64 " elements cannot become %" PRId64,
-                         axes->axis[i], axis->in, sizes[i]);
-        axis->out = sizes[i];
-        axis->scale = axis->in ? (double)sizes[i] / (double)axis->in : 1;
-    }
-    return policy == POLICY_STRETCH ? NULL : keep_aspect(axes, policy, all);
-}
-
-/* All axes of the tensor: sizes, scales, regions of interest. */
-static tssa_status *resolve(struct kernel_args *args, const struct tensor *in,
-                            struct resample_axis *all)
-{
-    const struct resize *state = args->state;
-    struct axes axes;
-    double scales[TSSA_MAX_RANK], roi[2 * TSSA_MAX_RANK];
-    bool has_scales, has_roi = false;
-    TRY(resolve_axes(state, in->rank, &axes));
-    for (int i = 0; i < in->rank; i++)
-        all[i] = (struct resample_axis){in->dims[i], in->dims[i], 1, 0, 1};
-    TRY(float_operand(args, 2, axes.count, scales, &has_scales));
-    if (has_scales)
-        TRY(sizes_from_scales(&axes, scales, all));
-    else
-        TRY(sizes_from_operand(args, &axes, state->policy, all));
-    if (state->options.coordinates != COORDINATES_TF_CROP_AND_RESIZE)
-        return NULL;
-    TRY(float_operand(args, 1, 2 * axes.count, roi, &has_roi));
-    if (!has_roi)
-        return ERROR(TSSA_RUNTIME, "tf_crop_and_resize needs operand 1, roi");
-    for (size_t i = 0; i < axes.count; i++) {
-        all[axes.axis[i]].roi_begin = roi[i];
-        all[axes.axis[i]].roi_end = roi[axes.count + i];
-    }
-    return NULL;
-}
-
-static bool changes(const struct resample_axis *axis)
-{
-    return axis->in != axis->out || axis->scale != 1 || axis->roi_begin != 0 || axis->roi_end != 1;
-}
 
 static tssa_status *run_nearest(struct kernel_args *args, const struct tensor *in,
                                 const struct tensor *out, const struct resample_table *tables)
@@ -257,18 +64,6 @@ static tssa_status *pass_buffer(struct kernel_args *args, const struct resample_
     return kernel_scratch(args, bytes, buffer);
 }
 
-/* The axes in the order of their passes: those that shrink first. */
-static int order_passes(int rank, const struct resample_axis *axes,
-                        const struct resample_table *tables, int *order)
-{
-    int count = 0;
-    for (int grow = 0; grow < 2; grow++)
-        for (int d = 0; d < rank; d++)
-            if (tables[d].index && (axes[d].out > axes[d].in) == grow)
-                order[count++] = d;
-    return count;
-}
-
 /* From `values`, or where there are none from the input itself to the result itself: elements that
  * are computed in. */
 static tssa_status *run_passes(struct kernel_args *args, const struct tensor *in,
@@ -278,7 +73,7 @@ static tssa_status *run_passes(struct kernel_args *args, const struct tensor *in
     const struct resize *state = args->state;
     const bool direct = *values == NULL;
     int64_t dims[TSSA_MAX_RANK];
-    int order[TSSA_MAX_RANK], count = order_passes(in->rank, axes, tables, order);
+    int order[TSSA_MAX_RANK], count = resize_order(in->rank, axes, order);
     memcpy(dims, in->dims, (size_t)in->rank * sizeof *dims);
     tssa_status *status = NULL;
     for (int i = 0; i < count && !status; i++) {
@@ -311,7 +106,7 @@ static tssa_status *interpolate(struct kernel_args *args, const struct tensor *i
     struct buffer *values = NULL;
     int order[TSSA_MAX_RANK];
     tssa_dtype dtype = computed_in(in->dtype);
-    bool direct = in->dtype == dtype && order_passes(in->rank, axes, tables, order) > 0;
+    bool direct = in->dtype == dtype && resize_order(in->rank, axes, order) > 0;
     if (!direct)
         TRY(elements_of(args, in, dtype, &values));
     tssa_status *status = run_passes(args, in, out, axes, tables, &values);
@@ -323,15 +118,36 @@ static tssa_status *interpolate(struct kernel_args *args, const struct tensor *i
 
 /* ---- The operator ---------------------------------------------------------------------------- */
 
+static tssa_status *make_table(struct kernel_args *args, const struct resample_options *options,
+                               const struct resample_axis *axis, struct resample_table *table,
+                               struct buffer **buffer)
+{
+    size_t bytes;
+    TRY(resample_table_size(options, axis, table, &bytes));
+    TRY(kernel_scratch(args, bytes, buffer));
+    resample_table_fill(options, axis, (*buffer)->data, table);
+    return NULL;
+}
+
+static tssa_status *operands_of(const struct kernel_args *args, struct resize_operands *operands)
+{
+    TRY(typed_tensor(args, 0, &operands->in));
+    TRY(kernel_optional_tensor(args, 1, &operands->roi));
+    TRY(kernel_optional_tensor(args, 2, &operands->scales));
+    return kernel_optional_tensor(args, 3, &operands->sizes);
+}
+
 static tssa_status *run(struct kernel_args *args)
 {
     const struct resize *state = args->state;
-    const struct tensor *in;
+    struct resize_operands operands;
     struct tensor *out;
     struct resample_axis axes[TSSA_MAX_RANK];
     struct resample_table tables[TSSA_MAX_RANK] = {{0}};
-    TRY(typed_tensor(args, 0, &in));
-    TRY(resolve(args, in, axes));
+    struct buffer *buffers[TSSA_MAX_RANK] = {NULL};
+    TRY(operands_of(args, &operands));
+    TRY(resize_resolve(state, &operands, axes));
+    const struct tensor *in = operands.in;
     bool nearest = state->options.mode == RESAMPLE_NEAREST;
     if (!nearest && !convert_supports(in->dtype))
         return operand_error(0, in, "numbers to interpolate between");
@@ -343,14 +159,23 @@ static tssa_status *run(struct kernel_args *args)
         return NULL;
     tssa_status *status = NULL;
     for (int i = 0; i < in->rank && !status; i++)
-        if (changes(&axes[i]))
-            status = resample_table_make(args, &state->options, &axes[i], &tables[i]);
+        if (resize_changes(&axes[i]))
+            status = make_table(args, &state->options, &axes[i], &tables[i], &buffers[i]);
     if (!status)
         status =
             nearest ? run_nearest(args, in, out, tables) : interpolate(args, in, out, axes, tables);
     for (int i = 0; i < in->rank; i++)
-        buffer_release(tables[i].buffer);
+        buffer_release(buffers[i]);
     return status;
+}
+
+static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                            const void **result)
+{
+    struct resize *state = ARENA_NEW(setup->arena, struct resize);
+    TRY_ALLOC(state);
+    *result = state;
+    return resize_decode(op, state);
 }
 
 extern const struct kernel cpu_kernel_resize;

@@ -3,7 +3,7 @@
 #ifndef TSSA_KERNELS_CPU_WINDOW_RESIZE_NEAREST_H
 #define TSSA_KERNELS_CPU_WINDOW_RESIZE_NEAREST_H
 
-#include "kernels/cpu/window/resample.h"
+#include "device/resample.h"
 
 /*
  * Both tensors have elements and the same rank. tables: one per axis, with one tap; index NULL: the

@@ -54,6 +54,12 @@ static const char *const lines_of_average[] = {
 static const char *const lines_of_planes[] = {
 #include "kernels/grids/planes.inc"
     NULL};
+static const char *const lines_of_nearest[] = {
+#include "kernels/grids/nearest.inc"
+    NULL};
+static const char *const lines_of_resample[] = {
+#include "kernels/grids/resample.inc"
+    NULL};
 
 static const struct {
     const char *const *lines;

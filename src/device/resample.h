@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resize along one axis: which input elements make an output element, with which weights
- * (Resize-19). */
-#ifndef TSSA_KERNELS_CPU_WINDOW_RESAMPLE_H
-#define TSSA_KERNELS_CPU_WINDOW_RESAMPLE_H
+/* Resize along one axis, as any device computes it: which input elements make an output element,
+ * with which weights (Resize-19). */
+#ifndef TSSA_DEVICE_RESAMPLE_H
+#define TSSA_DEVICE_RESAMPLE_H
 
 #include "device/kernel.h"
 
@@ -45,7 +45,6 @@ struct resample_axis {
  * double; narrow[] is the same, rounded once.
  */
 struct resample_table {
-    struct buffer *buffer;
     int64_t taps;
     int64_t *index;
     double *weight;
@@ -53,8 +52,12 @@ struct resample_table {
     bool *outside;
 };
 
-/* The table's buffer is the caller's to release. */
-tssa_status *resample_table_make(struct kernel_args *args, const struct resample_options *options,
-                                 const struct resample_axis *axis, struct resample_table *table);
+/* How many bytes the table needs, which is empty then. */
+tssa_status *resample_table_size(const struct resample_options *options,
+                                 const struct resample_axis *axis, struct resample_table *table,
+                                 size_t *bytes);
+/* The same table, in so many bytes of memory, which is aligned as int64_t is. */
+void resample_table_fill(const struct resample_options *options, const struct resample_axis *axis,
+                         void *memory, struct resample_table *table);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Coordinates, taps and weights of Resize; see resample.h. */
-#include "kernels/cpu/window/resample.h"
+#include "device/resample.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -90,35 +90,41 @@ static int64_t count_taps(const struct resample_options *options, double stretch
     return 2 * (int64_t)ceil(reach / stretch);
 }
 
-static tssa_status *allocate(struct kernel_args *args, int64_t out, struct resample_table *table)
+static double stretch_of(const struct resample_options *options, const struct resample_axis *axis)
 {
-    size_t entries, bytes, flags = (size_t)out * sizeof(bool);
-    if (!size_mul((size_t)out, (size_t)table->taps, &entries) ||
-        !size_mul(entries, sizeof(int64_t) + sizeof(double) + sizeof(float), &bytes) ||
-        !size_add(bytes, flags, &bytes))
-        return ERROR(TSSA_LIMIT, "an axis of %" PRId64 " elements is too long", out);
-    TRY(kernel_scratch(args, bytes, &table->buffer));
-    table->index = table->buffer->data;
-    table->weight = (double *)(void *)(table->index + entries);
-    table->narrow = (float *)(void *)(table->weight + entries);
-    table->outside = (bool *)(void *)(table->narrow + entries);
+    return options->antialias && axis->scale < 1 ? axis->scale : 1;
+}
+
+tssa_status *resample_table_size(const struct resample_options *options,
+                                 const struct resample_axis *axis, struct resample_table *table,
+                                 size_t *bytes)
+{
+    const double stretch = stretch_of(options, axis);
+    size_t entries, flags = (size_t)axis->out * sizeof(bool);
+    /* An output of at least one element means that 1 / scale is about the input's size at most. */
+    if (2 / stretch > 4 * (double)axis->in + 4)
+        return ERROR(TSSA_RUNTIME, "scale %g is too small for %" PRId64 " elements", axis->scale,
+                     axis->in);
+    *table = (struct resample_table){.taps = count_taps(options, stretch)};
+    if (!size_mul((size_t)axis->out, (size_t)table->taps, &entries) ||
+        !size_mul(entries, sizeof(int64_t) + sizeof(double) + sizeof(float), bytes) ||
+        !size_add(*bytes, flags, bytes))
+        return ERROR(TSSA_LIMIT, "an axis of %" PRId64 " elements is too long", axis->out);
     return NULL;
 }
 
 /* No coordinate of a sane model comes near this; beyond it, a double would not fit an int64. */
 #define COORDINATE_LIMIT 0x1p52
 
-tssa_status *resample_table_make(struct kernel_args *args, const struct resample_options *options,
-                                 const struct resample_axis *axis, struct resample_table *table)
+void resample_table_fill(const struct resample_options *options, const struct resample_axis *axis,
+                         void *memory, struct resample_table *table)
 {
-    double stretch = options->antialias && axis->scale < 1 ? axis->scale : 1;
-    *table = (struct resample_table){.taps = 1};
-    /* An output of at least one element means that 1 / scale is about the input's size at most. */
-    if (2 / stretch > 4 * (double)axis->in + 4)
-        return ERROR(TSSA_RUNTIME, "scale %g is too small for %" PRId64 " elements", axis->scale,
-                     axis->in);
-    table->taps = count_taps(options, stretch);
-    TRY(allocate(args, axis->out, table));
+    const double stretch = stretch_of(options, axis);
+    const size_t entries = (size_t)axis->out * (size_t)table->taps;
+    table->index = memory;
+    table->weight = (double *)(void *)(table->index + entries);
+    table->narrow = (float *)(void *)(table->weight + entries);
+    table->outside = (bool *)(void *)(table->narrow + entries);
     for (int64_t o = 0; o < axis->out; o++) {
         double x = source(axis, options->coordinates, o);
         int64_t *index = table->index + o * table->taps;
@@ -135,5 +141,4 @@ tssa_status *resample_table_make(struct kernel_args *args, const struct resample
     }
     for (int64_t i = 0; i < axis->out * table->taps; i++)
         table->narrow[i] = (float)table->weight[i];
-    return NULL;
 }
