@@ -918,6 +918,7 @@ static const struct {
              {GRIDS_TEXT_POOL, TSSA_DOUBLE},         {GRIDS_TEXT_POOL, TSSA_INT8},
              {GRIDS_TEXT_AVERAGE, TSSA_FLOAT},       {GRIDS_TEXT_PLANES, TSSA_FLOAT},
              {GRIDS_TEXT_PLANES, TSSA_DOUBLE},       {GRIDS_TEXT_NEAREST, TSSA_UINT8},
+             {GRIDS_TEXT_ROI, TSSA_FLOAT},           {GRIDS_TEXT_ROI, TSSA_DOUBLE},
              {GRIDS_TEXT_RESAMPLE, TSSA_FLOAT},      {GRIDS_TEXT_RESAMPLE, TSSA_DOUBLE}};
 
 static void test_cuda(void **state)

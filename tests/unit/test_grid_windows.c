@@ -430,6 +430,77 @@ static void test_resize_of_others(void **state)
         resize_once(*state, &o, others[i % 4], other_types[i % 4], "nearest", true);
 }
 
+/* ---- RoiAlign -------------------------------------------------------------------------------- */
+
+static void open_roi_align(struct grids_run *run, const char *device, struct random *random, int t)
+{
+    char program[900];
+    snprintf(program, sizeof program,
+             "graph @g opset(\"\": 22) ir_version(10) (%%x: %s[A, B, C, D], %%r: %s[R, 4], %%i: "
+             "i64[R]) -> (%%y) {\n"
+             "  %%y = RoiAlign@22(%%x, %%r, %%i) {mode = \"%s\", coordinate_transformation_mode = "
+             "\"%s\", output_height = %d, output_width = %d, sampling_ratio = %d, spatial_scale = "
+             "%s}\n"
+             "  return(%%y)\n"
+             "}\n",
+             names[t], names[t], random_chance(random, 30) ? "max" : "avg",
+             random_chance(random, 50) ? "half_pixel" : "output_half_pixel",
+             (int)random_int(random, 1, 5), (int)random_int(random, 1, 5),
+             (int)random_int(random, 0, 3), random_chance(random, 50) ? "1.0" : "0.37");
+    grids_run_open(run, device, program);
+}
+
+/* Regions of which some are turned round, or partly outside. */
+static void add_regions(struct operands *o, int t, int64_t n, int64_t items)
+{
+    struct tensor *rois = operands_add(o, types[t], 2, (const int64_t[]){n, 4});
+    for (int64_t i = 0; i < 4 * n; i++)
+        dtype_store_double(types[t], (char *)rois->data + (size_t)i * tssa_dtype_size(types[t]),
+                           (double)random_int(&o->random, -20, 300) / 16);
+    int64_t *of = operands_add(o, TSSA_INT64, 1, &n)->data;
+    for (int64_t i = 0; i < n; i++)
+        of[i] = random_int(&o->random, 0, items - 1);
+}
+
+static void test_roi_align(void **state)
+{
+    struct operands o;
+    operands_open(&o, 95);
+    for (int i = 0; i < ROUNDS / 2; i++) {
+        struct grids_run run;
+        const int64_t dims[] = {random_int(&o.random, 1, 3), random_int(&o.random, 1, 5),
+                                random_int(&o.random, 1, 17), random_int(&o.random, 1, 17)};
+        open_roi_align(&run, *state, &o.random, i % 2);
+        operands_add_numbers(&o, types[i % 2], 4, dims);
+        add_regions(&o, i % 2, random_int(&o.random, 0, 9), dims[0]);
+        grids_run_same(&run, o.given);
+        operands_clear(&o);
+        grids_run_close(&run);
+    }
+}
+
+/* Of no item, or without an end. */
+static void test_regions_that_are_wrong(void **state)
+{
+    for (int i = 0; i < 3; i++) {
+        struct operands o;
+        struct grids_run run;
+        operands_open(&o, 97);
+        open_roi_align(&run, *state, &o.random, 0);
+        operands_add_numbers(&o, TSSA_FLOAT, 4, (const int64_t[]){2, 2, 5, 5});
+        add_regions(&o, 0, 4, 2);
+        if (i == 2)
+            ((float *)o.values[1].tensor.data)[5] = INFINITY;
+        else
+            ((int64_t *)o.values[2].tensor.data)[1] = i ? 2 : -1;
+        tssa_status *status = grids_run_try(&run, o.given);
+        assert_int_equal(tssa_status_code(status), TSSA_RUNTIME);
+        tssa_status_free(status);
+        operands_clear(&o);
+        grids_run_close(&run);
+    }
+}
+
 /* ---------------------------------------------------------------------------------------------- */
 
 #define OF_DEVICE(test) cmocka_unit_test_prestate(test, (void *)device)
@@ -444,7 +515,9 @@ static int run_on(const char *device)
                                        OF_DEVICE(test_average_pool),
                                        OF_DEVICE(test_global_pools),
                                        OF_DEVICE(test_resize),
-                                       OF_DEVICE(test_resize_of_others)};
+                                       OF_DEVICE(test_resize_of_others),
+                                       OF_DEVICE(test_roi_align),
+                                       OF_DEVICE(test_regions_that_are_wrong)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

@@ -10,37 +10,16 @@
 #include <string.h>
 
 #include "base/clones.h"
+#include "device/roi_align.h"
 #include "kernels/cpu/lib/lines.h"
-
-struct roi_attrs {
-    bool half_pixel, max;
-    int64_t height, width, sampling;
-    double scale;
-};
 
 static tssa_status *roi_align_prepare(const struct ir_op *op, const struct kernel_setup *setup,
                                       const void **state)
 {
     struct roi_attrs *attrs = ARENA_NEW(setup->arena, struct roi_attrs);
     TRY_ALLOC(attrs);
-    const char *mode = ir_attr_str(op, "mode", "avg");
-    const char *transform = ir_attr_str(op, "coordinate_transformation_mode", "half_pixel");
-    attrs->max = strcmp(mode, "max") == 0;
-    attrs->half_pixel = strcmp(transform, "half_pixel") == 0;
-    if (!attrs->max && strcmp(mode, "avg") != 0)
-        return ERROR(TSSA_MALFORMED, "mode is \"%s\"", mode);
-    if (!attrs->half_pixel && strcmp(transform, "output_half_pixel") != 0)
-        return ERROR(TSSA_MALFORMED, "coordinate_transformation_mode is \"%s\"", transform);
-    attrs->height = ir_attr_int(op, "output_height", 1);
-    attrs->width = ir_attr_int(op, "output_width", 1);
-    attrs->sampling = ir_attr_int(op, "sampling_ratio", 0);
-    attrs->scale = (double)ir_attr_float(op, "spatial_scale", 1);
-    if (attrs->height < 1 || attrs->width < 1 || attrs->sampling < 0)
-        return ERROR(TSSA_MALFORMED,
-                     "an output of %" PRId64 " by %" PRId64 ", sampled %" PRId64 " times",
-                     attrs->height, attrs->width, attrs->sampling);
     *state = attrs;
-    return NULL;
+    return roi_decode(op, attrs);
 }
 
 /* One axis of one region: `bins` bins of `samples` samples each. */

@@ -13,6 +13,7 @@
 #include "device/grids/product.h"
 #include "device/grids/programs.h"
 #include "device/grids/resize.h"
+#include "device/grids/roi.h"
 #include "device/grids/scatter.h"
 #include "device/grids/spread.h"
 #include "device/grids/topk.h"
@@ -66,7 +67,7 @@ const struct kernel *grids_find_kernel_or_text(const struct ir_op *op)
     static const struct kernel *(*const texts[])(const struct ir_op *) = {
         grids_product_find, grids_spread_find, grids_keep_find,    grids_topk_find,
         grids_scatter_find, grids_nms_find,    grids_extreme_find, grids_conv_find,
-        grids_pool_find,    grids_resize_find};
+        grids_pool_find,    grids_resize_find, grids_roi_find};
     const struct kernel *kernel = grids_find_kernel(op);
     if (op->opaque || op->n_blocks || !suits_all(op))
         return kernel;

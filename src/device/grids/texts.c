@@ -60,6 +60,9 @@ static const char *const lines_of_nearest[] = {
 static const char *const lines_of_resample[] = {
 #include "kernels/grids/resample.inc"
     NULL};
+static const char *const lines_of_roi[] = {
+#include "kernels/grids/roi.inc"
+    NULL};
 
 static const struct {
     const char *const *lines;
