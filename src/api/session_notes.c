@@ -225,6 +225,9 @@ void session_remark_loops(const struct block_plan *block, const tssa_session_opt
             session_remark_loops(step->blocks[k], options);
         if (step->repeat || step->why)
             remark_loop(step, options);
+        if (step->is_recorded)
+            remark(options, TSSA_REMARK_APPLIED, step->op,
+                   "where runs are replayed, the device decides over it");
     }
 }
 

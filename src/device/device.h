@@ -68,6 +68,21 @@ struct device_compiled {
     char cache_problem[160];  /* as in struct device_compiling */
 };
 
+/* Bytes that go from one place of the device's memory to another. */
+struct device_move {
+    struct device_place to, from;
+    size_t size;
+    size_t step; /* the place that they go to is so much further with each iteration */
+};
+
+/* A loop of which the device finds out when it ends. */
+struct device_while {
+    int64_t trips; /* no more iterations; INT64_MAX: any number */
+    struct device_place
+        count;              /* int64: the number of the iteration, and then how many there were */
+    struct device_place go; /* bool: is there a first one? memory NULL: if there are trips */
+};
+
 struct device {
     const char *name; /* as in tssa_session_options */
     bool is_host; /* its memory is the host's: offsets are 0, and kernels of the host may use it */
@@ -147,7 +162,7 @@ struct device {
      * From now on, until record_end, what is asked of the stream is not done but recorded, and it
      * `records`. What the host would have to wait for is refused (TSSA_UNSUPPORTED). Bytes that are
      * copied in are those of the call, whenever it is replayed; memory is not released before the
-     * end. NULL: nothing can be recorded, and the next four are NULL, too.
+     * end. NULL: nothing can be recorded, and all that follow are NULL, too.
      */
     tssa_status *(*record_begin)(struct device_stream *stream);
     /* What was recorded, which has not been done yet; after an error, too, nothing is recorded any
@@ -160,6 +175,30 @@ struct device {
     tssa_status *(*replay)(struct device_stream *stream, const struct device_recording *recording);
     /* Before the stream is closed. NULL is accepted. */
     void (*recording_free)(struct device_stream *stream, struct device_recording *recording);
+
+    /*
+     * While it records. What is asked of the stream from record_while_begin to record_while_end is
+     * an iteration of a loop, and from record_if_begin to record_if_else, and from there to
+     * record_if_end, what is done if a bool is true, or is not; these nest. Bytes are moved before
+     * the first iteration, and behind each one and each branch, all at once: none goes to where
+     * another comes from.
+     * `go`: whether there is another iteration; memory NULL: as long as there are trips. After an
+     * error record_end alone may follow.
+     */
+    tssa_status *(*record_while_begin)(struct device_stream *stream,
+                                       const struct device_while *loop,
+                                       const struct device_move *moves, uint32_t n_moves);
+    tssa_status *(*record_while_end)(struct device_stream *stream, const struct device_while *loop,
+                                     struct device_place go, const struct device_move *moves,
+                                     uint32_t n_moves);
+    tssa_status *(*record_if_begin)(struct device_stream *stream, struct device_place condition);
+    tssa_status *(*record_if_else)(struct device_stream *stream, const struct device_move *moves,
+                                   uint32_t n_moves);
+    tssa_status *(*record_if_end)(struct device_stream *stream, const struct device_move *moves,
+                                  uint32_t n_moves);
+    /* Which of these there are here; the function NULL: none. */
+    bool (*records_while)(const struct device_context *context);
+    bool (*records_if)(const struct device_context *context);
 };
 
 /* Shared by all threads and immutable but for what the lock guards. */
@@ -216,6 +255,9 @@ struct device_stream {
     struct device_context *context;
     struct device_counts counts;
     bool records; /* between record_begin and record_end */
+    /* Who sets one of them wants loops of replays to end, and who waits is told (TSSA_LIMIT); NULL:
+     * nobody does. */
+    const atomic_bool *stop, *cancel;
 };
 
 /* The device of this name, NULL: the default one. NULL when there is none. Of those that are

@@ -3,7 +3,7 @@
 #include "runtime/control.h"
 
 #include "ir/fuse.h"
-#include "runtime/executor.h"
+#include "runtime/control_recorded.h"
 
 struct control {
     enum ir_op_id id;
@@ -65,6 +65,8 @@ tssa_status *control_prepare(const struct ir_op *op, struct arena *arena, const 
 tssa_status *control_run_if(struct run *run, const struct step *step)
 {
     bool condition;
+    if (control_records(run, step))
+        return control_record_if(run, step);
     TRY(control_read_bool(run->inputs[step->first_input], "the condition", &condition));
     const struct block_plan *block = step->blocks[condition ? 0 : 1];
     TRY(executor_run_block(run, block));

@@ -60,8 +60,11 @@ static void forget_symbols(struct run *run)
 
 void crossing_begin(struct run *run)
 {
+    struct device_stream *stream = run->streams[SPACE_DEVICE];
     if (run->plan->n_spaces == 1)
         return;
+    stream->stop = run->stop;
+    stream->cancel = run->cancel;
     forget_symbols(run);
 }
 
@@ -81,6 +84,7 @@ void crossing_end(struct run *run)
     struct device_stream *stream = run->streams[SPACE_DEVICE];
     if (!stream)
         return;
+    stream->stop = stream->cancel = NULL;
     run->counts = stream->counts;
     stream->counts = (struct device_counts){0};
     if (!recorded_replayed(run))
@@ -133,9 +137,14 @@ static tssa_status *copy_value(struct run *run, const struct plan_copy *copy)
     return copy_tensor(run, copy->space, &from->tensor, buffer);
 }
 
+/* Of a run that is recorded the host reads nothing: conditions are the device's then
+ * (control_recorded.h). */
 static tssa_status *copy_all(struct run *run, const struct plan_copies *copies)
 {
+    const bool records = run->streams[SPACE_DEVICE]->records;
     for (uint32_t i = 0; i < copies->count; i++) {
+        if (records && copies->items[i].space == SPACE_HOST)
+            continue;
         TRY(copy_value(run, &copies->items[i]));
         if (copies->items[i].release)
             value_release(&run->slots[copies->items[i].from]);
@@ -176,7 +185,10 @@ tssa_status *crossing_leave(struct run *run, const struct plan_crossing *crossin
 
 tssa_status *crossing_run_kernel(struct run *run, const struct step *step)
 {
-    return executor_call_kernel(run, &run->device_env, step);
+    struct kernel_args args = executor_args(run, &run->device_env, step);
+    if (step->on_host_recorded && run->streams[SPACE_DEVICE]->records)
+        args.on_host = step->on_host_recorded;
+    return step->kernel->run(&args);
 }
 
 tssa_status *crossing_run_step(struct run *run, const struct step *step)

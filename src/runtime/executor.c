@@ -216,8 +216,6 @@ static inline void release_after(struct run *run, const struct step *step)
 static inline tssa_status *run_steps(struct run *run, const struct block_plan *block)
 {
     const struct step *end = block->steps + block->n_steps;
-    if (block->binds)
-        bindings_read(run, block->binds);
     for (const struct step *step = block->steps; step < end; step++) {
         TRY(run_step(run, step));
         release_after(run, step);
@@ -238,6 +236,8 @@ tssa_status *executor_run_block(struct run *run, const struct block_plan *block)
         TRY(crossing_enter(run, block->crossing));
     if (block->crossing && block == run->plan->body)
         caller_device_set_mirrors(run);
+    if (block->binds)
+        bindings_read(run, block->binds);
     TRY(run_steps(run, block));
     return block->crossing ? crossing_leave(run, block->crossing) : NULL;
 }

@@ -99,7 +99,7 @@ static inline tssa_status *executor_check_stop(const struct run *run)
 }
 /* Executes the steps of a block whose parameters are bound. */
 tssa_status *executor_run_block(struct run *run, const struct block_plan *block);
-/* The same without what spaces want before and after. */
+/* The same without what spaces want before and after, and without what parameters tell. */
 tssa_status *executor_run_steps(struct run *run, const struct block_plan *block);
 /* Forgets what steps of the body have done, which begins again with its inputs. */
 tssa_status *executor_begin_again(struct run *run, const struct value *const *inputs);

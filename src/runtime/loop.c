@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/control.h"
+#include "runtime/control_recorded.h"
 #include "runtime/executor.h"
 #include "runtime/repeat.h"
 #include "runtime/stack.h"
@@ -202,6 +203,8 @@ tssa_status *control_run_loop(struct run *run, const struct step *step)
 {
     struct loop loop = {.run = run, .step = step, .body = step->blocks[0]};
     struct control_passing passing;
+    if (control_records(run, step))
+        return control_record_loop(run, step);
     control_loop_passes(step, &passing);
     loop.n_carried = passing.n_carried;
     loop.n_stacked = step->n_outputs - loop.n_carried;

@@ -87,6 +87,10 @@ struct step {
     /* of a Loop: no iteration leaves its number, or its condition, to what comes later */
     bool lends[2];
     const bool *on_host; /* of a device's kernel, as in struct kernel_args */
+    /* the same while it is recorded, where it reads the number of an iteration that the device
+     * counts (control_recorded.h); NULL: no other */
+    const bool *on_host_recorded;
+    bool is_recorded; /* control flow over which the device decides, once it is recorded */
     /* of a Loop: how iterations are made that differ in addresses alone (repeat.h); else NULL, and
      * `why` says why, in one line, if anybody has asked */
     const struct repeat *repeat;

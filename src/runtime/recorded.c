@@ -230,6 +230,14 @@ static tssa_status *record_steps(struct run *run, struct device_recording **reco
     return status;
 }
 
+/* What the device counts is not told here: of that, what the layout is for. */
+static void keep_symbols(const struct run *run)
+{
+    int64_t *symbols = run->recorded->symbols;
+    for (uint32_t i = 0; i < run->plan->n_symbols; i++)
+        symbols[i] = run->symbols[i] < 0 ? run->slab.symbols[i] : run->symbols[i];
+}
+
 static tssa_status *record(struct run *run)
 {
     struct recorded *recorded = run->recorded;
@@ -237,7 +245,7 @@ static tssa_status *record(struct run *run)
         TRY(keep_input(run, i));
     TRY(record_steps(run, &recorded->recording));
     TRY(keep_returns(run));
-    memcpy(recorded->symbols, run->symbols, run->plan->n_symbols * sizeof *run->symbols);
+    keep_symbols(run);
     recorded->layouts = run->slab.layouts;
     recorded->chunk = run->device_pool.chunk;
     recorded->chunk_size = run->device_pool.size;

@@ -2,6 +2,7 @@
 #include "runtime/steady.h"
 
 #include "ir/memory.h"
+#include "runtime/control_recorded.h"
 
 struct finder {
     const struct plan *plan;
@@ -47,12 +48,22 @@ static bool is_input(const struct finder *f, const struct ir_value *value)
     return !value->op && value->block == f->plan->graph->body;
 }
 
+/* A number that the device counts is there for kernels that read it; what is told of names is told
+ * by the host. */
+static bool reads_count(const struct finder *f, const struct ir_op *op, uint32_t index)
+{
+    const struct ir_value *value = ir_operand(op, index);
+    return value && control_is_count(f->plan, value) && (!ir_op_is_name(op) || index == 0);
+}
+
 /* What a launch is given: inputs are copied to the device before, each time. */
 static void visit_launch(struct finder *f, const struct ir_op *op)
 {
     for (uint32_t i = 0; i < op->n_operands; i++) {
         const struct ir_value *value = ir_operand(op, i);
         const bool crosses = spaces_crosses(f->plan, op, i);
+        if (reads_count(f, op, i))
+            continue;
         refuse(f,
                varies(f, value) &&
                    (spaces_is_argument(f->plan, op, i) || (crosses && !is_input(f, value))),
@@ -87,6 +98,7 @@ static void visit_loop(struct finder *f, const struct ir_op *op)
     const uint32_t n_carried = body->n_params - 2;
     refuse(f, varies(f, ir_operand(op, 0)) || varies(f, ir_operand(op, 1)),
            "an input says how often a Loop runs");
+    set(f, body->params[0], control_is_recorded(f->plan, op));
     for (uint32_t k = 0; k < n_carried; k++)
         set(f, body->params[k + 2],
             varies(f, ir_operand(op, k + 2)) || varies(f, returned(body, k + 1)));
@@ -139,6 +151,17 @@ static void visit_graph(struct finder *f)
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
 
+/* Control flow over which the device decides: its condition is not read. */
+static bool decides(struct finder *f, const struct ir_op *op)
+{
+    const char *why = NULL;
+    if (!control_is_recorded(f->plan, op))
+        return false;
+    why = control_recorded_lacks(f->plan, op);
+    refuse(f, why != NULL, why);
+    return true;
+}
+
 static void refuse_reads(struct finder *f, const struct plan_copies *copies)
 {
     for (uint32_t i = 0; i < copies->count; i++)
@@ -149,19 +172,53 @@ static void refuse_reads(struct finder *f, const struct plan_copies *copies)
 /* Of all but what the graph returns, which is read when all is done. */
 static void visit_copies(struct finder *f, const struct block_plan *block)
 {
+    const struct ir_op *owner = block->block->owner;
     if (block->crossing) {
         refuse_reads(f, &block->crossing->entered);
-        if (block != f->plan->body)
+        if (owner && !control_is_recorded(f->plan, owner))
             refuse_reads(f, &block->crossing->returned);
     }
     for (uint32_t i = 0; i < block->n_steps; i++) {
         const struct step *step = &block->steps[i];
-        refuse_reads(f, &step->before);
+        if (!decides(f, step->op))
+            refuse_reads(f, &step->before);
         refuse_reads(f, &step->after);
         for (uint32_t b = 0; b < step->n_blocks; b++)
             visit_copies(f, step->blocks[b]);
     }
 }
+
+/* ---- What is done otherwise while it is recorded --------------------------------------------- */
+
+static tssa_status *find_counts(struct plan *plan, struct step *step)
+{
+    bool *on_host = NULL;
+    for (uint32_t i = 0; step->on_host && step->kernel && i < step->n_inputs; i++) {
+        const struct ir_value *value = ir_operand(step->op, i);
+        if (!step->on_host[i] || !control_is_count(plan, value))
+            continue;
+        if (!on_host)
+            on_host = arena_copy(&plan->arena, step->on_host, step->n_inputs * sizeof *on_host);
+        TRY_ALLOC(on_host);
+        on_host[i] = false;
+    }
+    step->on_host_recorded = on_host;
+    return NULL;
+}
+
+static tssa_status *mark_recorded(struct plan *plan, const struct block_plan *block)
+{
+    for (uint32_t i = 0; i < block->n_steps; i++) {
+        struct step *step = (struct step *)&block->steps[i]; /* of a plan that is being made */
+        step->is_recorded = control_is_recorded(plan, step->op);
+        TRY(find_counts(plan, step));
+        for (uint32_t b = 0; b < step->n_blocks; b++)
+            TRY(mark_recorded(plan, step->blocks[b]));
+    }
+    return NULL;
+}
+
+/* ---- All ------------------------------------------------------------------------------------- */
 
 tssa_status *steady_find(struct plan *plan)
 {
@@ -177,5 +234,5 @@ tssa_status *steady_find(struct plan *plan)
         visit_graph(&f);
     allocator_free(plan->arena.allocator, f.varies);
     plan->driven = f.why;
-    return NULL;
+    return f.why ? NULL : mark_recorded(plan, plan->body);
 }

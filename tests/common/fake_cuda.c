@@ -76,3 +76,10 @@ const char *fake_cuda_latest_range(void)
     find("fake_latest_range", &latest);
     return latest();
 }
+
+void fake_cuda_when_asked(void (*call)(void *data), void *data)
+{
+    void (*when_asked)(void (*)(void *), void *) = NULL;
+    find("fake_when_asked", &when_asked);
+    when_asked(call, data);
+}

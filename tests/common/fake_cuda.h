@@ -13,6 +13,8 @@ void fake_cuda_use(bool fakes);
  */
 unsigned long fake_cuda_calls(void);
 void fake_cuda_fail_at(unsigned long call, unsigned code);
+/* What is called each time that a stream is asked whether it is done; NULL: nothing is. */
+void fake_cuda_when_asked(void (*call)(void *data), void *data);
 /* What was handed out and is not given back: memory, streams, events, modules, ... */
 long fake_cuda_alive(void);
 /* Ranges of NVTX that were begun; how many of the thread's have not ended; the latest one. */

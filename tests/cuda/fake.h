@@ -52,6 +52,7 @@ enum {
     FAKE_INVALID_CONTEXT = 201,
     FAKE_INVALID_HANDLE = 400,
     FAKE_NOT_FOUND = 500,
+    FAKE_NOT_READY = 600,
     FAKE_ILLEGAL_ADDRESS = 700,
     FAKE_LAUNCH_FAILED = 719,
     FAKE_CAPTURE_UNSUPPORTED = 900
@@ -110,6 +111,8 @@ EXPORT long fake_alive(void);
 EXPORT unsigned long fake_ranges(void);
 EXPORT int fake_range_depth(void);
 EXPORT const char *fake_latest_range(void);
+/* This is called each time that somebody asks whether a stream is done; NULL: nothing is. */
+EXPORT void fake_when_asked(void (*call)(void *data), void *data);
 
 /* ---- The driver ------------------------------------------------------------------------------ */
 
@@ -164,6 +167,7 @@ unsigned fake_do(const struct fake_work *work);
 unsigned fake_push(cuda_stream stream, const struct fake_work *work);
 /* Is it being captured? Then into which graph. */
 cuda_graph *fake_capturing(cuda_stream stream);
+bool fake_is_body(cuda_graph graph);
 unsigned fake_capture(cuda_stream stream, const struct fake_work *work);
 unsigned fake_do_launch(const struct fake_work *work);
 void fake_do_graph(cuda_graph graph);

@@ -9,7 +9,7 @@
 
 #include "tests/cuda/fake.h"
 
-enum { NODE_LIMIT = 4096, BEFORE_LIMIT = 4, CONDITION_LIMIT = 64 };
+enum { NODE_LIMIT = 4096, BEFORE_LIMIT = 4, CONDITION_LIMIT = 1 << 14 };
 
 struct CUgraphNode_st {
     struct fake_work work;
@@ -23,6 +23,7 @@ struct CUgraph_st {
     size_t count;
     cuda_node last[BEFORE_LIMIT]; /* while it is being captured: what comes next is after these */
     size_t last_count;
+    bool is_body; /* of a conditional node, whose it is */
 };
 
 struct CUgraphExec_st {
@@ -32,11 +33,14 @@ struct CUgraphExec_st {
 /* ---- Running --------------------------------------------------------------------------------- */
 
 static unsigned condition_values[CONDITION_LIMIT], condition_defaults[CONDITION_LIMIT];
+static unsigned condition_count;
 
 void fake_set_condition(cuda_condition handle, unsigned value)
 {
-    if (handle < CONDITION_LIMIT)
+    if (handle < condition_count)
         condition_values[handle] = value;
+    else
+        fake_break(FAKE_LAUNCH_FAILED);
 }
 
 static bool is_ready(cuda_node node, const char *done)
@@ -66,7 +70,7 @@ void fake_do_condition(const struct fake_work *work)
 {
     const unsigned *value = &condition_values[work->condition];
     if (work->condition_type == CUDA_CONDITION_WHILE) {
-        while (*value)
+        while (*value && fake_context_state() == FAKE_OK)
             run_graph(work->bodies[0]);
     } else if (*value || work->body_count > 1) {
         run_graph(work->bodies[*value ? 0 : 1]);
@@ -75,7 +79,7 @@ void fake_do_condition(const struct fake_work *work)
 
 void fake_do_graph(cuda_graph graph)
 {
-    memcpy(condition_values, condition_defaults, sizeof condition_values);
+    memcpy(condition_values, condition_defaults, condition_count * sizeof *condition_values);
     run_graph(graph);
 }
 
@@ -103,6 +107,11 @@ unsigned fake_capture(cuda_stream stream, const struct fake_work *work)
     graph->last[0] = node;
     graph->last_count = 1;
     return result;
+}
+
+bool fake_is_body(cuda_graph graph)
+{
+    return graph && graph->is_body;
 }
 
 FAKE(cuGraphDestroy, cuda_graph graph)
@@ -183,7 +192,7 @@ FAKE(cuStreamEndCapture, cuda_stream stream, cuda_graph *graph)
     EXPECT(*fake_capturing(stream));
     *graph = planned_ ? NULL : *fake_capturing(stream);
     *fake_capturing(stream) = NULL;
-    if (*graph)
+    if (*graph && !(*graph)->is_body)
         fake_count(1);
     return planned_;
 }
@@ -197,7 +206,7 @@ FAKE(cuStreamBeginCaptureToGraph, cuda_stream stream, cuda_graph graph, const cu
     (void)edges;
     (void)mode;
     IN_CONTEXT();
-    EXPECT(count == 0);
+    EXPECT(count == 0 && graph->is_body && graph->count == 0);
     return begin(stream, graph);
 }
 
@@ -231,7 +240,7 @@ FAKE(cuStreamUpdateCaptureDependencies_v2, cuda_stream stream, cuda_node *nodes,
     return FAKE_OK;
 }
 
-static unsigned condition_count;
+static cuda_graph condition_graphs[CONDITION_LIMIT]; /* that the node must be in */
 
 FAKE(cuGraphConditionalHandleCreate, cuda_condition *handle, cuda_graph graph, cuda_context context,
      unsigned initial, unsigned flags)
@@ -239,6 +248,7 @@ FAKE(cuGraphConditionalHandleCreate, cuda_condition *handle, cuda_graph graph, c
     (void)flags;
     PLANNED();
     EXPECT(graph && context && condition_count < CONDITION_LIMIT);
+    condition_graphs[condition_count] = graph;
     condition_defaults[condition_count] = initial;
     *handle = condition_count++;
     return FAKE_OK;
@@ -251,13 +261,19 @@ FAKE(cuGraphAddNode_v2, cuda_node *node, cuda_graph graph, const cuda_node *befo
     PLANNED();
     EXPECT(parameters->type == CUDA_NODE_CONDITIONAL);
     EXPECT(parameters->conditional.size >= 1 && parameters->conditional.size <= 2);
+    EXPECT(parameters->conditional.type != CUDA_CONDITION_WHILE ||
+           parameters->conditional.size == 1);
+    EXPECT(parameters->conditional.handle < condition_count &&
+           condition_graphs[parameters->conditional.handle] == graph);
     cuda_node made = fake_hold(sizeof *made);
     made->work.kind = FAKE_CONDITION;
     made->work.condition = parameters->conditional.handle;
     made->work.condition_type = parameters->conditional.type;
     made->work.body_count = parameters->conditional.size;
-    for (unsigned i = 0; i < made->work.body_count; i++)
+    for (unsigned i = 0; i < made->work.body_count; i++) {
         made->work.bodies[i] = fake_hold(sizeof(struct CUgraph_st));
+        made->work.bodies[i]->is_body = true;
+    }
     parameters->conditional.bodies = made->work.bodies;
     *node = made;
     return add_node(graph, made, before, count);

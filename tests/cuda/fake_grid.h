@@ -46,6 +46,10 @@ static const struct fake_meeting *fake_meeting_of_driver;
 #define SHARED_PLACE(type) type *
 #define MEET fake_meeting_of_driver->wait(__LINE__)
 #define MEET_IN_MEMORY MEET
+/* Of the one that decides conditional nodes (kernels/cuda). */
+#define SET_CONDITION(handle, value)                                                               \
+    fake_meeting_of_driver->set_condition((uint64_t)(handle), (unsigned)(value))
+#define MEMORY_AT(address) fake_memory(address)
 
 /* All that blocks share, of all kernels of the text, with what the sanitizer has between. */
 extern char __start_fake_shared[] __attribute__((weak, visibility("hidden")));

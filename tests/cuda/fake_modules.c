@@ -94,13 +94,15 @@ FAKE(cuLaunchKernel, cuda_function kernel, unsigned blocks, unsigned y, unsigned
     return fake_push(stream, &work);
 }
 
-/* One that begins early has a text that waits, which the real compiler's has for this card. */
+/* One that begins early has a text that waits, which the real compiler's has for this card. Nobody
+ * has tried that in the body of a conditional node. */
 FAKE(cuLaunchKernelEx, const struct cuda_launch *config, cuda_function kernel, void **parameters,
      void **extra)
 {
     const unsigned *blocks = config->blocks, *threads = config->threads;
     EXPECT(config->n_attributes == 1 && config->attributes->id == CUDA_LAUNCH_PROGRAMMATIC &&
            config->attributes->value == 1);
+    EXPECT(!fake_is_body(*fake_capturing(config->stream)));
     return cuLaunchKernel(kernel, blocks[0], blocks[1], blocks[2], threads[0], threads[1],
                           threads[2], config->shared, config->stream, parameters, extra);
 }

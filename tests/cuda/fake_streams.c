@@ -17,6 +17,7 @@ struct queued {
 struct CUstream_st {
     bool alive;
     cuda_context owner; /* NULL: it is the default stream */
+    bool asked;
     cuda_graph capturing;
     struct queued *first, **end;
 };
@@ -157,6 +158,30 @@ FAKE(cuStreamSynchronize, cuda_stream stream)
         return FAKE_CAPTURE_UNSUPPORTED;
     do_all(stream);
     return planned_ ? planned_ : fake_context_state();
+}
+
+/* Before a stream is asked whether it is done. */
+static void (*asked)(void *data);
+static void *asked_data;
+
+void fake_when_asked(void (*call)(void *data), void *data)
+{
+    asked = call;
+    asked_data = data;
+}
+
+/* It says no each other time, and then does what it would have done meanwhile. */
+FAKE(cuStreamQuery, cuda_stream stream)
+{
+    PLANNED();
+    EXPECT(stream && stream->alive && !stream->capturing);
+    if (asked)
+        asked(asked_data);
+    stream->asked = stream->first && !stream->asked;
+    if (stream->asked)
+        return FAKE_NOT_READY;
+    do_all(stream);
+    return fake_context_state();
 }
 
 FAKE(cuStreamDestroy_v2, cuda_stream stream)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/cuda/fake_threads.h"
+#include "tests/cuda/fake.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -251,4 +251,4 @@ static bool run(const struct fake_threads *block)
     return met;
 }
 
-const struct fake_meeting fake_meeting = {run, wait_at};
+const struct fake_meeting fake_meeting = {run, wait_at, fake_set_condition};

@@ -25,6 +25,8 @@ struct fake_meeting {
     bool (*run)(const struct fake_threads *threads);
     /* Of a thread: waits at the barrier of this line until all others do. */
     void (*wait)(int line);
+    /* Of a graph's conditional node. */
+    void (*set_condition)(uint64_t handle, unsigned value);
 };
 
 extern const struct fake_meeting fake_meeting;

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "device/cuda/conditions.h"
 #include "device/cuda/convolution.h"
 #include "device/cuda/library.h"
 
@@ -76,6 +77,7 @@ void cuda_close(struct device_context *context)
     grids_close(context);
     cuda_library_close(context);
     cuda_convolution_close(context);
+    cuda_conditions_close(context);
     tssa_status_free(CUDA(&card->api, cuDevicePrimaryCtxRelease_v2, card->device));
     allocator_free(context->allocator, card);
     context->connected = NULL;

@@ -24,6 +24,9 @@ struct cuda_card {
     cuda_context context;
     _Atomic(struct cuda_convolutions *) convolutions; /* convolution.h; NULL until it is needed */
     struct cuda_ranges ranges; /* where they were opened */
+    cuda_module
+        conditions; /* conditions.h; NULL until it is wanted, guarded by the context's lock */
+    cuda_function decide;
 };
 
 /* struct device.connect and .close. */
@@ -41,11 +44,18 @@ struct cuda_queue {
     cuda_stream stream;
     struct device_recording *recording; /* while it records; recording.h */
     struct cuda_staging *staging;       /* staging.h; NULL: nothing was copied that way yet */
+    bool endless;           /* what was asked of it since somebody waited may not end by itself */
+    int64_t *halts;         /* of the host's memory, which kernels read: loops end */
+    struct cuda_body *body; /* of a conditional node, while it is recorded; conditions.h */
+    bool behind_node; /* the latest that was recorded is neither a launch, nor a copy or a fill */
 };
 
 /* The same for a stream. */
 tssa_status *cuda_enter_stream(struct device_stream *stream, const struct cuda_card **card,
                                cuda_stream *own);
+
+/* Waits until all is done that was asked of the stream; TSSA_LIMIT: somebody wanted it to end. */
+tssa_status *cuda_settle(struct cuda_queue *queue);
 
 /* Bytes, which are there when it returns: a grids_read_fn. */
 tssa_status *cuda_read(struct device_stream *stream, struct device_place from, void *to,

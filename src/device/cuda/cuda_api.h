@@ -26,6 +26,7 @@ typedef struct CUgraphExec_st *cuda_graph_exec;
 
 enum {
     CUDA_OUT_OF_MEMORY = 2,
+    CUDA_NOT_READY = 600,
 
     CUDA_STREAM_NON_BLOCKING = 1,
     CUDA_EVENT_DISABLE_TIMING = 2,
@@ -99,6 +100,7 @@ struct cuda_launch {
     X(cuda_result, cuCtxSetCurrent, (cuda_context))                                                \
     X(cuda_result, cuStreamCreate, (cuda_stream *, unsigned flags))                                \
     X(cuda_result, cuStreamSynchronize, (cuda_stream))                                             \
+    X(cuda_result, cuStreamQuery, (cuda_stream))                                                   \
     X(cuda_result, cuStreamDestroy_v2, (cuda_stream))                                              \
     X(cuda_result, cuStreamWaitEvent, (cuda_stream, cuda_event, unsigned flags))                   \
     X(cuda_result, cuEventCreate, (cuda_event *, unsigned flags))                                  \

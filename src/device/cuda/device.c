@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The device `cuda`: cards of NVIDIA's, by the driver's numbers. Fuse ops are grids (device/grids),
  * in CUDA C. */
-#include "device/cuda/card.h"
+#include "device/cuda/conditions.h"
 #include "device/cuda/launcher.h"
 #include "device/cuda/library.h"
 #include "device/cuda/ranges.h"
@@ -44,5 +44,12 @@ const struct device cuda_device = {
     .record_bytes = cuda_record_bytes,
     .replay = cuda_replay,
     .recording_free = cuda_recording_free,
+    .record_while_begin = cuda_record_while_begin,
+    .record_while_end = cuda_record_while_end,
+    .record_if_begin = cuda_record_if_begin,
+    .record_if_else = cuda_record_if_else,
+    .record_if_end = cuda_record_if_end,
+    .records_while = cuda_records_while,
+    .records_if = cuda_records_if,
     DEVICE_MEMORY(cuda),
 };

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "device/cuda/card.h"
 #include "device/cuda/nvrtc.h"
+#include "device/cuda/recording.h"
 
 /* A warp is 32 threads, which share a row, where there are rows. */
 enum { WARP = 32, WARPS = 8 };
@@ -119,11 +119,14 @@ static int64_t value_of(const struct launch_param *param)
 /*
  * On a card that can do that, a kernel's blocks take their places while the one before still runs,
  * and wait where their text says AFTER_OTHERS: what lies between two small kernels is most of what
- * they take. Kernels of libraries, copies and fills are waited for as ever.
+ * they take. Kernels of libraries, copies and fills are waited for as ever; and so is everything in
+ * the body of a conditional node, and behind one: what was measured of these was.
  */
-static bool begins_early(const struct cuda_card *card)
+static bool begins_early(const struct cuda_card *card, struct cuda_queue *queue)
 {
-    return card->architecture >= 90 && card->api.cuLaunchKernelEx;
+    const bool apart = queue->behind_node || cuda_record_nested(queue);
+    queue->behind_node = false;
+    return card->architecture >= 90 && card->api.cuLaunchKernelEx && !apart;
 }
 
 static tssa_status *launch_early(const struct cuda_card *card, const struct launch *launch,
@@ -152,7 +155,7 @@ static tssa_status *launch(struct device_stream *stream, const struct launch *la
         params[i] = &values[i];
     }
     TRY(cuda_enter_stream(stream, &card, &own));
-    if (begins_early(card))
+    if (begins_early(card, (struct cuda_queue *)stream))
         return launch_early(card, launch, own, params);
     return CUDA(&card->api, cuLaunchKernel, launch->function, launch->blocks, 1, 1, WARP,
                 launch->height, 1, 0, own, params, NULL);

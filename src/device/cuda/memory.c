@@ -62,7 +62,7 @@ tssa_status *cuda_read(struct device_stream *stream, struct device_place from, v
     TRY(cuda_record_refuse(stream));
     TRY(cuda_enter_stream(stream, &card, &own));
     TRY(CUDA(&card->api, cuMemcpyDtoHAsync_v2, to, address_of(from), size, own));
-    return CUDA(&card->api, cuStreamSynchronize, own);
+    return cuda_settle((struct cuda_queue *)stream);
 }
 
 static tssa_status *read_result(struct device_stream *stream, struct device_place from, void *to,

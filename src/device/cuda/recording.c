@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "device/cuda/conditions.h"
+
 #define CHUNK_BYTES ((size_t)64 << 10)
 #define ALIGNMENT 256 /* of the device's memory */
 
@@ -25,6 +27,7 @@ struct device_recording {
     struct garbage *garbage; /* while it is made */
     struct device_counts counts;
     bool checks; /* a kernel may note an error */
+    bool endless;
 };
 
 static struct device_recording *recording_of(struct device_stream *stream)
@@ -126,6 +129,7 @@ tssa_status *cuda_record_begin(struct device_stream *stream)
     recording->counts = stream->counts;
     recording->checks = queue->base.launched;
     queue->base.launched = false;
+    queue->endless = false;
     queue->recording = recording;
     stream->records = true;
     return NULL;
@@ -158,10 +162,13 @@ tssa_status *cuda_record_end(struct device_stream *stream, struct device_recordi
     struct device_recording *recording = queue->recording;
     const struct cuda_card *card = cuda_enter_anyway(stream->context);
     const bool before = recording->checks;
+    cuda_conditions_unwind(queue);
     queue->recording = NULL;
     stream->records = false;
     recording->checks = queue->base.launched;
+    recording->endless = queue->endless;
     queue->base.launched = before;
+    queue->endless = false;
     const struct device_counts counts = recording->counts;
     recording->counts = difference(stream->counts, counts);
     stream->counts = counts;
@@ -193,6 +200,7 @@ tssa_status *cuda_replay(struct device_stream *stream, const struct device_recor
     cuda_stream own;
     TRY(cuda_enter_stream(stream, &card, &own));
     ((struct cuda_queue *)stream)->base.launched |= recording->checks;
+    ((struct cuda_queue *)stream)->endless |= recording->endless;
     add_counts(&stream->counts, &recording->counts);
     return CUDA(&card->api, cuGraphLaunch, recording->graph, own);
 }

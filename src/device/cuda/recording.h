@@ -18,6 +18,11 @@ void cuda_recording_free(struct device_stream *stream, struct device_recording *
 
 /* While the stream records: gives memory back when it has ended, since a capture cannot wait. */
 void cuda_record_release(struct device_stream *stream, cuda_address memory);
+/* Is it the body of a conditional node that is recorded? */
+static inline bool cuda_record_nested(const struct cuda_queue *queue)
+{
+    return queue->body != NULL;
+}
 /* TSSA_UNSUPPORTED while it records, of what the host wants to wait for. */
 tssa_status *cuda_record_refuse(const struct device_stream *stream);
 

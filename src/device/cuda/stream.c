@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams are the driver's, and do not wait for its default one; events are the driver's. */
+#include <sched.h>
 #include <string.h>
 
 #include "device/cuda/recording.h"
@@ -20,9 +21,10 @@ static tssa_status *open_queue(struct cuda_queue *queue)
     void *notes = NULL;
     TRY(cuda_enter(queue->base.stream.context, &card));
     TRY(CUDA(&card->api, cuStreamCreate, &queue->stream, CUDA_STREAM_NON_BLOCKING));
-    TRY(CUDA(&card->api, cuMemAllocHost_v2, &notes, GRIDS_STREAM_BYTES));
-    memset(notes, 0, GRIDS_STREAM_BYTES);
+    TRY(CUDA(&card->api, cuMemAllocHost_v2, &notes, GRIDS_STREAM_BYTES + sizeof *queue->halts));
+    memset(notes, 0, GRIDS_STREAM_BYTES + sizeof *queue->halts);
     queue->base.notes = queue->base.seen = notes;
+    queue->halts = (int64_t *)((char *)notes + GRIDS_STREAM_BYTES);
     return NULL;
 }
 
@@ -55,15 +57,59 @@ void cuda_stream_close(struct device_stream *stream)
     allocator_free(stream->context->allocator, queue);
 }
 
+/* ---- Waiting --------------------------------------------------------------------------------- */
+
+static bool is_set(const atomic_bool *flag)
+{
+    return flag && atomic_load_explicit(flag, memory_order_relaxed);
+}
+
+/* NULL: nobody wants it to end. */
+static const char *wanted_end(const struct device_stream *stream)
+{
+    if (is_set(stream->stop))
+        return "the run was stopped";
+    return is_set(stream->cancel) ? "the run was cancelled" : NULL;
+}
+
+/* Until it is done, or somebody wants it to end; then why. */
+static const char *watch(const struct cuda_card *card, const struct cuda_queue *queue)
+{
+    const char *why = NULL;
+    while (!why && card->api.cuStreamQuery &&
+           card->api.cuStreamQuery(queue->stream) == CUDA_NOT_READY) {
+        why = wanted_end(&queue->base.stream);
+        sched_yield();
+    }
+    return why;
+}
+
+tssa_status *cuda_settle(struct cuda_queue *queue)
+{
+    const struct cuda_card *card = queue->base.stream.context->connected;
+    volatile int64_t *halts = queue->halts;
+    const char *why = queue->endless ? watch(card, queue) : NULL;
+    *halts = why != NULL;
+    queue->endless = false;
+    tssa_status *status = CUDA(&card->api, cuStreamSynchronize, queue->stream);
+    *halts = 0;
+    if (!why)
+        return status;
+    tssa_status_free(status);
+    return ERROR(TSSA_LIMIT, "%s", why);
+}
+
 tssa_status *cuda_stream_wait(struct device_stream *stream)
 {
     const struct cuda_card *card;
     cuda_stream own;
     TRY(cuda_record_refuse(stream));
     TRY(cuda_enter_stream(stream, &card, &own));
-    TRY(CUDA(&card->api, cuStreamSynchronize, own));
+    TRY(cuda_settle((struct cuda_queue *)stream));
     return grids_stream_failed((struct grids_stream *)stream, cuda_read);
 }
+
+/* ---- Events ---------------------------------------------------------------------------------- */
 
 tssa_status *cuda_event_record(struct device_stream *stream, struct device_event **event)
 {

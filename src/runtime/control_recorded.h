@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Control flow that the device decides while a recorded run is replayed (recorded.h): a Loop of
+ * which it computes whether there is another iteration, and an If of which it computes the
+ * condition. The host records the body of the one once, and both branches of the other, whatever
+ * becomes of them.
+ *
+ * What such a Loop carries has places that stay: a result that the body makes elsewhere is moved
+ * there behind each iteration. The number of the iteration is a word of the device's memory, which
+ * operators on the device read; that it is given there, and not by the host, is what
+ * step->on_host_recorded says.
+ */
+#ifndef TSSA_RUNTIME_CONTROL_RECORDED_H
+#define TSSA_RUNTIME_CONTROL_RECORDED_H
+
+#include "runtime/executor.h"
+
+/* Does the device decide over it, if its run is recorded? Of an If, or a Loop. */
+bool control_is_recorded(const struct plan *plan, const struct ir_op *op);
+/* Why it cannot, of one that it should decide over; NULL: it can. */
+const char *control_recorded_lacks(const struct plan *plan, const struct ir_op *op);
+/* Is it the number of an iteration of such a Loop? */
+bool control_is_count(const struct plan *plan, const struct ir_value *value);
+
+/* Is this the run of a step that is being recorded? */
+static inline bool control_records(const struct run *run, const struct step *step)
+{
+    return step->is_recorded && run->streams[SPACE_DEVICE]->records;
+}
+tssa_status *control_record_loop(struct run *run, const struct step *step);
+tssa_status *control_record_if(struct run *run, const struct step *step);
+
+#endif
