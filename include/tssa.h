@@ -209,8 +209,8 @@ TSSA_API tssa_status *tssa_tensor_borrow(tssa_context *context, tssa_dtype dtype
  * A tensor over the caller's memory on a device that has memory of its own, as an input, or an
  * output to be written to, of sessions on that device: on "cuda" an address of the first card's
  * primary context, on "cuda:1" of the second one's. What was asked of the device for it before a
- * run must be done, and what a run writes is there when it returns. No function of the library
- * shows the elements.
+ * run must be done, and what a run writes is there when it returns, unless the run has a stream
+ * (tssa_run_options). No function of the library shows the elements.
  */
 TSSA_API tssa_status *tssa_tensor_borrow_on(tssa_context *context, const char *device,
                                             tssa_dtype dtype, int rank, const int64_t *dims,
@@ -643,6 +643,18 @@ typedef struct tssa_run_options {
     /* The numbers of the model's outputs that are wanted, output_count of them, none twice; NULL:
      * all, in their order. What only others need is not computed, and so cannot fail. */
     const size_t *wanted;
+    /*
+     * The caller's queue of work on the session's device: on "cuda" a CUstream of the card's
+     * primary context that is not being captured. What was asked of it before is done before the
+     * run reads an input there, and what is asked of it later is done after the run. The run may
+     * return before its outputs there are written, where it is a replay of earlier ones of the same
+     * shapes. Until the stream has come to its end their memory, and that of the inputs there, is
+     * the run's; values may be freed. What is found wrong that late, as an index that is out of
+     * range, fails a later run of the session. Outputs of the host's memory are there when it
+     * returns. May belong to several runs, of one thread at a time. NULL: there is none, and the
+     * run is done when it returns. Sessions on other devices take none (TSSA_UNSUPPORTED).
+     */
+    void *stream;
 } tssa_run_options;
 
 /* The same with options: outputs[i] is the output number wanted[i]. options may be NULL. */

@@ -467,10 +467,12 @@ static tssa_status *execute(const struct tssa_session *session, const tssa_run_o
                             const struct call *call, tssa_value **outputs)
 {
     struct run *run = call->run;
+    run->caller_stream = options->stream;
     run->cancel = options->cancel ? &options->cancel->requested : NULL;
     tssa_status *status = run_execute_some(run, run->argument_inputs, run->argument_outputs,
                                            call->numbers ? run->argument_wanted : NULL);
     run->cancel = NULL;
+    run->caller_stream = NULL;
     if (!status)
         status = wrap_outputs(session, call, outputs);
     call_close(call);
@@ -504,6 +506,9 @@ static tssa_status *run_session(struct tssa_session *session, const tssa_run_opt
     if (!session || (input_count && !inputs) || (output_count && !outputs))
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_run: an argument is NULL");
     TRY(check_counts(session, input_count, output_count, options->wanted));
+    if (options->stream && !session->device->device->stream_follow)
+        return ERROR(TSSA_UNSUPPORTED, "a session on %s takes no stream of the caller's",
+                     session->device->device->name);
     struct call call = {.n_given = output_count, .given = outputs, .numbers = options->wanted};
     const uint64_t shapes = shapes_of(session, input_count, inputs);
     TRY(take_run(session, shapes, &call.generation, &call.run));

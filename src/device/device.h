@@ -141,6 +141,12 @@ struct device {
     /* What is asked of this stream from now on is done after the event. */
     tssa_status *(*event_await)(struct device_stream *stream, struct device_event *event);
     void (*event_free)(struct device_stream *recorded, struct device_event *event);
+    /* What is asked of this stream from now on is done after what was asked of the caller's, a
+     * handle that the device's users know; NULL: it takes none. */
+    tssa_status *(*stream_follow)(struct device_stream *stream, void *callers);
+    /* The other way; *leads is false, and nothing has happened, where somebody must wait for the
+     * stream all the same, to be told of errors or to end it. */
+    tssa_status *(*stream_lead)(struct device_stream *stream, void *callers, bool *leads);
 
     /* ---- Memory ------------------------------------------------------------------------------ */
 

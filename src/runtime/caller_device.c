@@ -2,6 +2,7 @@
 #include "runtime/caller_device.h"
 
 #include "runtime/crossing.h"
+#include "runtime/recorded.h"
 
 static bool reads(const struct plan *plan, const struct ir_value *value)
 {
@@ -36,6 +37,25 @@ tssa_status *caller_device_find(struct plan *plan)
         found[i] = reads(plan, body->params[i]) || tells(plan, plan->body->params[i]);
     plan->host_reads = found;
     return NULL;
+}
+
+tssa_status *caller_device_follow(struct run *run)
+{
+    struct device_stream *stream = run->streams[SPACE_DEVICE];
+    return run->caller_stream ? stream->context->device->stream_follow(stream, run->caller_stream)
+                              : NULL;
+}
+
+bool caller_device_leads(struct run *run)
+{
+    struct device_stream *stream = run->streams[SPACE_DEVICE];
+    bool leads = false;
+    if (!run->caller_stream || !recorded_replayed(run))
+        return false;
+    tssa_status *status = stream->context->device->stream_lead(stream, run->caller_stream, &leads);
+    leads &= !status;
+    tssa_status_free(status);
+    return leads;
 }
 
 static tssa_status *fetch(struct run *run, uint32_t index, struct tensor *tensor)

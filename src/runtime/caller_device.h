@@ -11,6 +11,12 @@
 
 /* plan->host_reads. */
 tssa_status *caller_device_find(struct plan *plan);
+/* Before anything is asked of the device: the run comes after what was asked of the caller's
+ * stream.
+ */
+tssa_status *caller_device_follow(struct run *run);
+/* When all is asked: may the run return, since the caller's stream comes after it? */
+bool caller_device_leads(struct run *run);
 /* When inputs are bound and memory is laid out: their elements, of those that the host reads. */
 tssa_status *caller_device_fetch(struct run *run);
 /* The mirrors of inputs, when those of the run before are gone. */

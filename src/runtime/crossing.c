@@ -68,10 +68,13 @@ void crossing_begin(struct run *run)
     forget_symbols(run);
 }
 
-/* After a failure as well: what the device has to say of this run is not the next one's. */
+/* Not where the caller's stream waits instead. After a failure as well: what the device has to say
+ * of this run is not the next one's. */
 tssa_status *crossing_wait(struct run *run, tssa_status *status)
 {
     struct device_stream *stream = run->streams[SPACE_DEVICE];
+    if (!status && caller_device_leads(run))
+        return NULL;
     tssa_status *late = stream ? stream->context->device->stream_wait(stream) : NULL;
     if (!status)
         return late;

@@ -555,6 +555,8 @@ tssa_status *run_execute_some(struct run *run, const struct value *const *inputs
     if (!status)
         status = slab_prepare(run);
     if (!status)
+        status = caller_device_follow(run);
+    if (!status)
         status = caller_device_fetch(run);
     run->memory.live = 0;
     run->watched = run->profile || slab_watches(run);

@@ -62,6 +62,7 @@ struct run {
      * who calls run_execute; NULL: what is given is the host's. */
     void **inputs_there, **outputs_there;
     const struct value *caller_outputs; /* of the run that is under way */
+    void *caller_stream; /* the same: what struct device.stream_follow takes; NULL: none */
 };
 
 tssa_status *run_create(const struct plan *plan, const tssa_allocator *allocator,

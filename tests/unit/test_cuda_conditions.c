@@ -244,6 +244,51 @@ static void test_error_within(void **state)
     close_pair(&p);
 }
 
+/* A run in the caller's stream whose output lies there. */
+static tssa_status *go_there(const struct session_pair *p, struct device_stream *stream,
+                             tssa_value *output, float limit)
+{
+    const tssa_run_options options = {.struct_size = sizeof options,
+                                      .stream = ((struct cuda_queue *)stream)->stream};
+    tssa_value *inputs[2];
+    make_inputs(p, 3, limit, inputs);
+    tssa_status *status = tssa_session_run_with(p->kernels, &options, 2, inputs, 1, &output);
+    for (int i = 0; i < 2; i++)
+        tssa_value_free(inputs[i]);
+    no_error(stream->context->device->stream_wait(stream));
+    return status;
+}
+
+/* The same where the run has returned by then: a later one is told, and the next one is right. */
+static void test_error_late(void **state)
+{
+    const int64_t dims[] = {3, WIDTH};
+    const size_t size = 3 * WIDTH * sizeof(float);
+    struct device_stream *stream;
+    struct session_pair p;
+    tssa_value *output;
+    (void)state;
+    open_pair(&p, rows);
+    struct device_context *context = p.kernels->device;
+    no_error(context->device->stream_open(context, &stream));
+    void *memory = context->device->allocate(stream, size);
+    no_error(tssa_tensor_borrow_on(p.context, "cuda", TSSA_FLOAT, 2, dims, memory, size, &output));
+    for (int i = 0; i < SETTLED; i++)
+        no_error(go_there(&p, stream, output, 2));
+    for (int i = 0; i < 2; i++) {
+        no_error(go_there(&p, stream, output, 1e6F));
+        tssa_status *status = go_there(&p, stream, output, 2);
+        assert_int_equal(tssa_status_code(status), TSSA_RUNTIME);
+        assert_non_null(strstr(tssa_status_message(status), "out of range"));
+        tssa_status_free(status);
+        no_error(go_there(&p, stream, output, 2));
+    }
+    tssa_value_free(output);
+    context->device->release(stream, memory, size);
+    context->device->stream_close(stream);
+    close_pair(&p);
+}
+
 static void request(void *cancel)
 {
     tssa_cancel_request(cancel);
@@ -437,6 +482,7 @@ int main(void)
     const struct CMUnitTest compiled[] = {cmocka_unit_test(test_compiles)};
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_programs),
                                        cmocka_unit_test(test_error_within),
+                                       cmocka_unit_test(test_error_late),
                                        cmocka_unit_test(test_seq2seq),
                                        cmocka_unit_test(test_refused)},
                             fakes[] = {cmocka_unit_test(test_old_drivers),

@@ -2,7 +2,8 @@
 /*
  * Inputs and outputs in the caller's memory on the device `cuda`, on a fake driver or a card: all
  * committed models read the ones and write the others there, with and without a recording; memory
- * of another device and other shapes are refused.
+ * of another device and other shapes are refused. Runs in the caller's stream come after what was
+ * asked of it, and return before they are done where they may.
  */
 /* ctest-timeout: 900 */
 #include <setjmp.h>
@@ -22,6 +23,7 @@
 #include "common/no_error.h"
 #include "common/test_card.h"
 #include "common/xmalloc.h"
+#include "device/cuda/cuda_api.h"
 
 #define RUNS 6 /* the last ones are replays, where runs are recorded */
 
@@ -117,6 +119,102 @@ static void one_model(void **state)
     model_run_close(&wanted);
     model_run_close(&made);
     assert_int_equal(fake_cuda_alive(), 0);
+}
+
+/* ---- Streams of the caller's ----------------------------------------------------------------- */
+
+struct callers {
+    struct cuda_api api;
+    cuda_stream stream;
+};
+
+static void callers_open(struct callers *c)
+{
+    no_error(cuda_api_open(&c->api));
+    no_error(CUDA(&c->api, cuStreamCreate, &c->stream, CUDA_STREAM_NON_BLOCKING));
+}
+
+/* The run comes after what writes its inputs, and what waits for the stream after the run. */
+static void run_in(const struct callers *c, const struct model_run *made, struct there *inputs,
+                   struct there *outputs)
+{
+    const tssa_run_options options = {.struct_size = sizeof options, .stream = c->stream};
+    const struct device *device = inputs->stream->context->device;
+    for (size_t i = 0; i < inputs->n; i++) {
+        const struct device_place place = {inputs->memory[i], 0};
+        no_error(device->fill(inputs->stream, place, 0, inputs->sizes[i]));
+    }
+    no_error(device->stream_wait(inputs->stream));
+    for (size_t i = 0; i < inputs->n; i++)
+        no_error(CUDA(&c->api, cuMemcpyHtoDAsync_v2, (cuda_address)(uintptr_t)inputs->memory[i],
+                      made->inputs[i]->value.tensor.data, inputs->sizes[i], c->stream));
+    for (size_t i = 0; i < outputs->n; i++) {
+        const struct device_place place = {outputs->memory[i], 0};
+        no_error(device->fill(outputs->stream, place, 0xff, outputs->sizes[i]));
+    }
+    no_error(device->stream_wait(outputs->stream));
+    no_error(tssa_session_run_with(made->session, &options, inputs->n, inputs->values, outputs->n,
+                                   outputs->values));
+}
+
+/* Nothing has been written, which shows that nobody has waited. */
+static bool is_unwritten(const struct model_run *made, const struct there *outputs)
+{
+    bool unwritten = true;
+    there_copy(outputs, made->outputs, DEVICE_COPY_OUT);
+    for (size_t i = 0; i < outputs->n; i++)
+        for (size_t k = 0; k < outputs->sizes[i]; k++)
+            unwritten &= ((unsigned char *)made->outputs[i]->value.tensor.data)[k] == 0xff;
+    return unwritten;
+}
+
+/* Replays return before they are done. */
+static void test_stream(void **state)
+{
+    static const char path[] = TSSA_SOURCE_DIR "/models/seq2seq_small/model.onnx";
+    struct model_run wanted = {0}, made = {0};
+    struct there inputs, outputs;
+    struct callers callers;
+    (void)state;
+    no_error(model_on_device_open(&wanted, path, 2, NULL));
+    no_error(model_on_device_open(&made, path, 2, "cuda"));
+    no_error(model_on_device_run(&wanted));
+    no_error(model_on_device_run(&made));
+    callers_open(&callers);
+    there_open(&inputs, &made, made.inputs, made.input_count);
+    there_open(&outputs, &made, made.outputs, made.output_count);
+    for (int turn = 0; turn < 2 * RUNS; turn++) {
+        run_in(&callers, &made, &inputs, &outputs);
+        if (turn >= RUNS)
+            assert_int_equal(made.session->counts.replays, 1);
+        if (turn >= RUNS && !test_card())
+            assert_true(is_unwritten(&made, &outputs));
+        no_error(CUDA(&callers.api, cuStreamSynchronize, callers.stream));
+        there_copy(&outputs, made.outputs, DEVICE_COPY_OUT);
+        model_on_device_compare(&made, &wanted, path);
+    }
+    run_in(&callers, &made, &inputs, &outputs); /* which is under way when all of it is freed */
+    there_close(&inputs);
+    there_close(&outputs);
+    no_error(CUDA(&callers.api, cuStreamDestroy_v2, callers.stream));
+    model_run_close(&wanted);
+    model_run_close(&made);
+    assert_int_equal(fake_cuda_alive(), 0);
+}
+
+static void test_stream_of_others(void **state)
+{
+    static const char path[] = TSSA_SOURCE_DIR "/models/lstm_small/model.onnx";
+    struct model_run run = {0};
+    (void)state;
+    no_error(model_on_device_open(&run, path, 2, NULL));
+    const tssa_run_options options = {.struct_size = sizeof options, .stream = &run};
+    tssa_status *status = tssa_session_run_with(run.session, &options, run.input_count, run.inputs,
+                                                run.output_count, run.outputs);
+    assert_int_equal(tssa_status_code(status), TSSA_UNSUPPORTED);
+    assert_non_null(strstr(tssa_status_message(status), "a session on cpu takes no stream"));
+    tssa_status_free(status);
+    model_run_close(&run);
 }
 
 /* ---- What is refused ------------------------------------------------------------------------- */
@@ -221,8 +319,9 @@ static void test_two_cards(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_two_cards)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_two_cards),
+        cmocka_unit_test(test_stream), cmocka_unit_test(test_stream_of_others)};
     fake_cuda_use(true);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     return committed_models_test(one_model) + failed;

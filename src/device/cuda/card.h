@@ -44,6 +44,7 @@ struct cuda_queue {
     cuda_stream stream;
     struct device_recording *recording; /* while it records; recording.h */
     struct cuda_staging *staging;       /* staging.h; NULL: nothing was copied that way yet */
+    cuda_event mark;                    /* how far a stream is; NULL: nobody has asked yet */
     bool endless;           /* what was asked of it since somebody waited may not end by itself */
     int64_t *halts;         /* of the host's memory, which kernels read: loops end */
     struct cuda_body *body; /* of a conditional node, while it is recorded; conditions.h */
@@ -68,5 +69,7 @@ tssa_status *cuda_stream_wait(struct device_stream *stream);
 tssa_status *cuda_event_record(struct device_stream *stream, struct device_event **event);
 tssa_status *cuda_event_await(struct device_stream *stream, struct device_event *event);
 void cuda_event_free(struct device_stream *recorded, struct device_event *event);
+tssa_status *cuda_stream_follow(struct device_stream *stream, void *callers);
+tssa_status *cuda_stream_lead(struct device_stream *stream, void *callers, bool *leads);
 
 #endif

@@ -71,6 +71,8 @@ static tssa_status *read_result(struct device_stream *stream, struct device_plac
     struct cuda_queue *queue = (struct cuda_queue *)stream;
     if (stream->records || !cuda_stages(queue, size))
         return cuda_read(stream, from, to, size);
+    if (queue->endless) /* pieces are waited for one by one, and nobody could end it */
+        TRY(cuda_settle(queue));
     return cuda_stage_out(queue, to, address_of(from), size);
 }
 

@@ -52,6 +52,8 @@ void cuda_stream_close(struct device_stream *stream)
         cuda_staging_free(queue);
         tssa_status_free(CUDA(&card->api, cuStreamDestroy_v2, queue->stream));
     }
+    if (queue->mark)
+        tssa_status_free(CUDA(&card->api, cuEventDestroy_v2, queue->mark));
     if (queue->base.seen)
         tssa_status_free(CUDA(&card->api, cuMemFreeHost, queue->base.seen));
     allocator_free(stream->context->allocator, queue);
@@ -138,4 +140,33 @@ void cuda_event_free(struct device_stream *recorded, struct device_event *event)
 {
     const struct cuda_card *card = cuda_enter_anyway(recorded->context);
     tssa_status_free(CUDA(&card->api, cuEventDestroy_v2, (cuda_event)event));
+}
+
+/* ---- Streams of the caller's ----------------------------------------------------------------- */
+
+/* What is asked of `last` from now on is done after what was asked of `first`. */
+static tssa_status *order(struct cuda_queue *queue, cuda_stream first, cuda_stream last)
+{
+    const struct cuda_card *card;
+    TRY(cuda_enter(queue->base.stream.context, &card));
+    if (!queue->mark)
+        TRY(CUDA(&card->api, cuEventCreate, &queue->mark, CUDA_EVENT_DISABLE_TIMING));
+    TRY(CUDA(&card->api, cuEventRecord, queue->mark, first));
+    return CUDA(&card->api, cuStreamWaitEvent, last, queue->mark, 0);
+}
+
+/* What a run has noted that has returned before is told now, as soon as it can be seen. */
+tssa_status *cuda_stream_follow(struct device_stream *stream, void *callers)
+{
+    struct cuda_queue *queue = (struct cuda_queue *)stream;
+    if (queue->base.launched && memchr(queue->base.seen, 1, GRIDS_NOTES))
+        TRY(cuda_stream_wait(stream));
+    return order(queue, callers, queue->stream);
+}
+
+tssa_status *cuda_stream_lead(struct device_stream *stream, void *callers, bool *leads)
+{
+    struct cuda_queue *queue = (struct cuda_queue *)stream;
+    *leads = !queue->endless;
+    return *leads ? order(queue, queue->stream, callers) : NULL;
 }
