@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -43,6 +44,32 @@ struct tensor *operands_add_numbers(struct operands *o, tssa_dtype dtype, int ra
         dtype_store_double(dtype, (char *)x->data + i * tssa_dtype_size(dtype),
                            (double)random_int(&o->random, -1000, 1000) / 1000);
     return x;
+}
+
+int64_t operands_size(struct operands *o)
+{
+    static const int64_t large[] = {31, 32, 33, 63, 64, 65, 130, 257};
+    if (random_chance(&o->random, 40))
+        return large[random_int(&o->random, 0, 7)];
+    return random_int(&o->random, random_chance(&o->random, 5) ? 0 : 1, 9);
+}
+
+void grids_run_open_typed(struct grids_run *run, const char *device, const char *program,
+                          const char *type)
+{
+    char text[1000];
+    size_t size = 0;
+    while (*program) {
+        const bool is_type = strncmp(program, "@@@", 3) == 0;
+        assert_true(size + 16 < sizeof text);
+        if (is_type)
+            size += (size_t)snprintf(text + size, 16, "%s", type);
+        else
+            text[size++] = *program;
+        program += is_type ? 3 : 1;
+    }
+    text[size] = '\0';
+    grids_run_open(run, device, text);
 }
 
 void operands_expect_close(const struct grids_run *run, int output, double tolerance)

@@ -26,6 +26,12 @@ struct tensor *operands_add(struct operands *o, tssa_dtype dtype, int rank, cons
 struct tensor *operands_add_numbers(struct operands *o, tssa_dtype dtype, int rank,
                                     const int64_t *dims);
 
+/* Mostly small, at times none or more than a tile of the kernels has. */
+int64_t operands_size(struct operands *o);
+
+/* grids_run_open, of a text in which the type is @@@. */
+void grids_run_open_typed(struct grids_run *run, const char *device, const char *program,
+                          const char *type);
 /* An output of the last run is about the CPU's. */
 void operands_expect_close(const struct grids_run *run, int output, double tolerance);
 
