@@ -389,9 +389,9 @@ static bool may_check(const struct gir_kernel *kernel)
 /* What is asked for of the code's form is there. */
 static bool has_form(const struct gir_kernel *kernel)
 {
-    const bool rows = kernel->whole_rows && !kernel->grid;
-    return (!kernel->form || (rows && (kernel->form == GIR_FORM_ROWS_ALONG ||
-                                       kernel->form == GIR_FORM_ROWS_ACROSS))) &&
+    const bool along = kernel->form == GIR_FORM_ROWS_ALONG && !kernel->grid;
+    return (!kernel->form ||
+            (kernel->whole_rows && (along || kernel->form == GIR_FORM_ROWS_ACROSS))) &&
            kernel->lanes <= (kernel->grid ? 0 : GIR_FORM_LANES) &&
            !(kernel->lanes & (kernel->lanes - 1)) && kernel->lanes != 1;
 }

@@ -249,7 +249,9 @@ struct gir_kernel {
     uint32_t checks;    /* 1: of what is looked up there may be no such row */
     uint32_t zero;
     /* What form.h says otherwise, which the bits do not depend on; 0: it does. Measurements and
-     * tests ask for it. */
+     * tests ask for it. Of a grid, GIR_FORM_ROWS_ACROSS: what lies side by side in memory is of
+     * rows that are; what is reduced is then combined in the order of the threads that share a row,
+     * and nothing that varies is stored. */
     uint32_t form;  /* of whole rows, GIR_FORM_ROWS_ALONG or _ACROSS */
     uint32_t lanes; /* a power of two, GIR_FORM_LANES at most */
     /* struct gir_arg args[n_args]; struct gir_code codes[n_codes]; */

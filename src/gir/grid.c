@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gir/build.h"
+#include "gir/form.h"
 #include "gir/grid_maker.h"
 #include "ir/fuse.h"
 #include "ir/row.h"
@@ -21,12 +22,14 @@ static const struct ir_value *stored_of(const struct grid_maker *m, uint32_t res
 }
 
 /* The first op that reduces, or sums up, of those that the value is computed of; NULL: there is
- * none. `marked`: room for a mark per value of the block. */
+ * none. `marked`: room for a mark per value of the block, whose ids begin with `first`: those are
+ * marked. */
 static const struct ir_op *find_reduction(const struct grid_maker *m, const struct ir_value *value,
-                                          bool *marked)
+                                          bool *marked, uint32_t *first_id)
 {
     uint32_t first, n;
     gir_number_values(m->body, &first, &n);
+    *first_id = first;
     memset(marked, 0, n * sizeof *marked);
     marked[value->id - first] = true;
     const struct ir_op *reduction = NULL;
@@ -45,14 +48,18 @@ static const struct ir_op *find_reduction(const struct grid_maker *m, const stru
 
 /* Over what the result goes: what the first reduction that it is computed of reduces, or its own
  * elements. */
-static bool set_space(const struct grid_maker *m, uint32_t result, bool *marked,
+static bool set_space(struct grid_maker *m, uint32_t result, bool *marked,
                       struct gir_grid_part *part)
 {
     const struct ir_value *value = stored_of(m, result);
-    const struct ir_op *reduction = find_reduction(m, value, marked);
+    uint32_t first;
+    const struct ir_op *reduction = find_reduction(m, value, marked, &first);
     const struct ir_type *like = reduction ? ir_operand(reduction, 0)->type : value->type;
+    const struct dim *terms = grid_terms(m, marked, first);
     if (like->kind != TYPE_TENSOR || like->rank < 0)
         return false;
+    if (terms && (reduction || like->rank == TSSA_MAX_RANK))
+        return grid_refuse(m, "rows of what products come to are reduced");
     part->rank = like->rank;
     part->row = reduction ? ir_row_axes(reduction) : 0;
     part->column = reduction ? ir_column_axis(reduction) : -1;
@@ -62,13 +69,18 @@ static bool set_space(const struct grid_maker *m, uint32_t result, bool *marked,
     }
     for (int i = 0; i < like->rank; i++)
         part->dims[i] = like->dims[i];
+    if (terms) {
+        part->sums = true;
+        part->row = 1;
+        part->dims[part->rank++] = terms;
+    }
     return true;
 }
 
 static bool same_space(const struct gir_grid_part *a, const struct gir_grid_part *b)
 {
-    bool same =
-        a->rank == b->rank && a->row == b->row && a->column == b->column && a->scan == b->scan;
+    bool same = a->rank == b->rank && a->row == b->row && a->column == b->column &&
+                a->scan == b->scan && a->sums == b->sums;
     for (int i = 0; same && i < a->rank; i++)
         same = a->dims[i] == b->dims[i];
     return same;
@@ -182,16 +194,19 @@ static void begin_part(struct grid_maker *m)
     const uint32_t row = gir_make(&m->maker, (struct gir_code){.op = GIR_ROW, .type = TSSA_INT64}),
                    position = gir_make(&m->maker,
                                        (struct gir_code){.op = GIR_POSITION, .type = TSSA_INT64});
-    m->number = part->row || part->column >= 0 ? GIR_NONE : position;
+    m->number = part->sums ? row : part->row || part->column >= 0 ? GIR_NONE : position;
+    m->term = position;
     if (m->loop)
         grid_loop_part(m, row, position);
+    else if (part->sums)
+        grid_unflatten(m, row, part->rank - 1, part->dims, &m->space);
     else if (part->row)
         begin_rows(m, row, position);
     else if (part->column >= 0)
         begin_columns(m, row, position);
     else
         grid_unflatten(m, position, part->rank, part->dims, &m->space);
-    m->space.rank = part->rank - (m->loop != NULL);
+    m->space.rank = part->rank - (m->loop || part->sums);
 }
 
 static uint32_t count_reductions(const struct gir_maker *maker)
@@ -214,7 +229,8 @@ static tssa_status *copy_out(const struct grid_maker *m)
                                 .n_codes = m->maker.n,
                                 .whole_rows = m->part->row > 0,
                                 .columns = m->part->column >= 0,
-                                .grid = 1};
+                                .grid = 1,
+                                .form = grid_is_across(m) ? GIR_FORM_ROWS_ACROSS : 0};
     memcpy(made + 1, m->args, args);
     memcpy((char *)(made + 1) + args, m->maker.codes, codes);
     m->part->kernel = made;
@@ -269,6 +285,8 @@ static tssa_status *make_all(struct grid_maker *m, uint32_t *part_of, bool *mark
         find_parts(m, part_of, marked);
     for (uint32_t i = 0; !status && !m->maker.why && i < m->grid->n; i++)
         status = make_part(m, i, part_of, stored);
+    if (!status && !m->maker.why && grid_multiplies_again(m))
+        grid_refuse(m, "elements of products would be computed again and again");
     if (!status)
         tell_spaces(m);
     for (uint32_t i = 0; !status && !m->maker.why && i < m->grid->n; i++)
@@ -279,6 +297,8 @@ static tssa_status *make_all(struct grid_maker *m, uint32_t *part_of, bool *mark
 const char *gir_grid_refuses(const struct ir_op *op)
 {
     const tssa_dtype dtype = op->results[0].type->dtype;
+    if (grid_multiplies(op))
+        return grid_product_refuses(op);
     if (op->info->cls == IR_CLASS_GATHER || ir_op_is(op, IR_OP_access) ||
         ir_op_is(op, IR_OP_assign) || ir_op_is(op, IR_OP_Concat) || ir_op_is(op, IR_OP_Trilu) ||
         ir_op_is(op, IR_OP_Range)) {

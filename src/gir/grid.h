@@ -44,6 +44,9 @@ struct gir_grid_part {
     /* Sums run along the rows: 1 from the first one on, -1 from the last one back; 0: they do not.
      */
     int scan;
+    /* Each row is an element of what is stored, and what is along it are the terms of sums, which
+     * are products of matrices. */
+    bool sums;
     const struct dim *dims[TSSA_MAX_RANK];
     /* Of a loop, whose iterations are the rows: 1 + the operand of which the one element is how
      * many there are, and dims[column] is NULL then; 0: that tells. None, where it is negative. */

@@ -209,6 +209,10 @@ void grid_check(struct grid_maker *m, uint32_t number, uint32_t count)
     if (grid_is_constant(m, number, &value) && grid_is_constant(m, count, &most) && value >= 0 &&
         value < most)
         return;
+    if (m->in_term) {
+        grid_refuse(m, "each term would be checked");
+        return;
+    }
     uint32_t holds = grid_test(m, SCALAR_LT, number, count);
     if (!is_natural(m, number))
         holds = grid_both(m, grid_test(m, SCALAR_GE, number, grid_constant(m, 0)), holds);

@@ -50,7 +50,10 @@ struct grid_maker {
     struct gir_arg args[GIR_MAX_ARGS];
     uint32_t n_args;
     struct grid_place space; /* where in the part's space an element is */
-    uint32_t number;         /* where nothing is reduced: which of all it is; else GIR_NONE */
+    /* Where nothing is reduced, or of what sums are for: which of all it is; else GIR_NONE. */
+    uint32_t number;
+    uint32_t term; /* of sums of products: which one */
+    bool in_term;  /* what is being evaluated is one */
     /* A truth value: whether what is being evaluated is chosen; GIR_NONE: it is. */
     uint32_t active;
     /* Of a loop: the iteration's number, and states. */
@@ -146,6 +149,24 @@ const struct ir_value *grid_loop_source(const struct grid_maker *m, const struct
 bool grid_is_of_iteration(const struct grid_maker *m, const struct ir_value *param);
 uint32_t grid_iteration_param(struct grid_maker *m, const struct ir_value *param,
                               const struct grid_place *place);
+
+/* ---- grid_product.c -------------------------------------------------------------------------- */
+
+/* Is it a product of matrices? */
+bool grid_multiplies(const struct ir_op *op);
+/* Why it is none that a part computes; NULL: it is. */
+const char *grid_product_refuses(const struct ir_op *op);
+/* How many terms sums have, at most, of the products among the needed values, whose ids begin with
+ * `first`; NULL: there are none. */
+const struct dim *grid_terms(struct grid_maker *m, const bool *needed, uint32_t first);
+/* An element of a product, in a part of sums. */
+uint32_t grid_multiply(struct grid_maker *m, const struct ir_op *op,
+                       const struct grid_place *place);
+/* Is it better if threads that are side by side have elements that are, of the part being made, and
+ * not terms? */
+bool grid_is_across(const struct grid_maker *m);
+/* Do the parts that are made compute products much oftener than there are elements of them? */
+bool grid_multiplies_again(const struct grid_maker *m);
 
 /* ---- grid_rows.c ----------------------------------------------------------------------------- */
 

@@ -290,7 +290,7 @@ static uint32_t compute(struct grid_maker *m, const struct ir_value *value,
     if (!op)
         return grid_is_of_iteration(m, value) ? grid_iteration_param(m, value, place)
                                               : look_up(m, value, place);
-    if (m->loop && (grid_reduces(op) || ir_scan_axis(op) >= 0))
+    if (m->loop && (grid_reduces(op) || grid_multiplies(op) || ir_scan_axis(op) >= 0))
         return grid_refuse(m, "an iteration does not only compute elements");
     if (value->index > 0)
         return grid_refuse(m, "it has more than one result");
@@ -314,6 +314,8 @@ static uint32_t compute(struct grid_maker *m, const struct ir_value *value,
         return gather(m, op, place);
     if (ir_scan_axis(op) >= 0)
         return grid_scan(m, op, place);
+    if (grid_multiplies(op))
+        return grid_multiply(m, op, place);
     return grid_reduces(op) ? grid_reduce(m, op, place) : element_wise(m, op, place);
 }
 

@@ -30,9 +30,10 @@ static void print_form(const struct gir_kernel *kernel, struct text *text)
     if (kernel->grid)
         text_printf(text, "grid of %" PRIu32 " number%s, ", kernel->n_numbers,
                     kernel->n_numbers == 1 ? "" : "s");
-    text_puts(text, kernel->whole_rows ? "whole rows, args "
-                    : kernel->columns  ? "columns, args "
-                                       : "args ");
+    text_puts(text, kernel->grid && kernel->form ? "whole rows side by side, args "
+                    : kernel->whole_rows         ? "whole rows, args "
+                    : kernel->columns            ? "columns, args "
+                                                 : "args ");
 }
 
 static void print_args(const struct gir_kernel *kernel, struct text *text)

@@ -54,9 +54,10 @@ struct cost_machine;
  * what depends on where an element is (Trilu, and a Range whose length is told before a run); loops
  * of which an iteration is one kernel, for all of their iterations; what keeps elements or rows
  * that a mask tells (ir_fuse_keeps), of which nobody in the kernel reads what is kept (no grid has
- * that: how many are kept before it, an element does not know); and running sums and products along
+ * that: how many are kept before it, an element does not know); running sums and products along
  * another axis than the last one (ir_scan_axis), where all of a kernel go along the same one, in
- * the same direction.
+ * the same direction; and small products of matrices with what is computed of them (of grids alone:
+ * who has libraries for products has no use for it).
  */
 enum ir_fuses {
     IR_FUSES_ELEMENTWISE = 1,
@@ -70,7 +71,8 @@ enum ir_fuses {
     IR_FUSES_KEEPS = 256,
     IR_FUSES_INDICES = 512,
     IR_FUSES_SCANS = 1024,
-    IR_FUSES_ALL = 2047,
+    IR_FUSES_PRODUCTS = 2048,
+    IR_FUSES_ALL = 4095,
     IR_FUSES_GRIDS = IR_FUSES_ALL & ~IR_FUSES_KEEPS
 };
 

@@ -12,8 +12,8 @@ struct operands {
     struct arena arena;
     struct random random;
     uint32_t n;
-    struct value values[5];
-    const struct value *given[5];
+    struct value values[8];
+    const struct value *given[8];
 };
 
 void operands_open(struct operands *o, uint64_t seed);

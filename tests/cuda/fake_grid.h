@@ -12,6 +12,7 @@
 #undef OF_PART
 #undef EACH_THREAD
 #undef EACH_WARP_OF_PART
+#undef EACH_ROW_OF_TILE
 /* No launch has these. */
 #undef EACH_ROW
 #undef EACH_ELEMENT
@@ -32,6 +33,12 @@ static int fake_x;
 #define EACH_WARP_OF_PART(r, rows)                                                                 \
     for (int64_t r = fake_x ? (rows) : block * fake_height + fake_y; r < (rows);                   \
          r += blocks * fake_height)
+
+/* The first group's thread does what all of them do. */
+#define EACH_ROW_OF_TILE(r, rows, shift)                                                           \
+    for (int64_t of_tile = fake_y * FAKE_WIDTH + fake_x,                                           \
+                 r = of_tile >> (shift) ? (rows) : (block << (shift)) + of_tile;                   \
+         r < (rows); r += blocks << (shift))
 
 /* ---- Texts that are kernels ------------------------------------------------------------------ */
 

@@ -156,6 +156,11 @@ static void texts(void **state)
                             "%a = access(%s) {rule = [slice(2, 0, 8, 1)]} return(%s, %a)",
                             "%y, %z"),
                 "grid_rows");
+    expect_grid(FUSED_GRAPH("%x: f32[1, 64], %w: f32[64, 96], %b: f32[96]", "%x, %w, %b",
+                            "%p: f32[1, 64], %q: f32[64, 96], %r: f32[96]) { %m = MatMul(%p, %q) "
+                            "%a = Add(%m, %r) %t = Tanh(%a) return(%t)",
+                            "%y"),
+                "grid_products");
     expect_grid(FUSED_GRAPH("%x: f32[2, N, 5]", "%x",
                             "%p: f32[2, N, 5]) { %k = Constant() {value = i64[1] [1]} "
                             "%m = ReduceMax(%p, %k) {keepdims = 0} return(%m)",

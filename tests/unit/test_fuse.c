@@ -21,6 +21,7 @@
 #include "ir/fuse.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
+#include "ir/printer.h"
 #include "ir/verifier.h"
 #include "onnx/exporter.h"
 #include "passes/pipeline.h"
@@ -462,6 +463,47 @@ static void what_is_stacked_is_written_with_rows(void **state)
     }
 }
 
+static const char *refuses_all(void *user, const struct ir_op *fuse)
+{
+    (void)user;
+    (void)fuse;
+    return "there is none";
+}
+
+static void print_fused(const char *program, const struct ir_fusion *fusion, struct text *text)
+{
+    static const char *const names[] = {"infer", "fuse"};
+    struct ir_graph *graph = parse(program);
+    const struct pipeline pipeline = {.fusion = fusion};
+    no_error(pipeline_run_passes(graph, names, 2, &pipeline));
+    no_error(ir_verify(graph));
+    text_init(text, &allocator_default);
+    ir_print_graph(graph, true, text);
+    ir_graph_free(graph);
+}
+
+/* Of products that are in no kernel the graph is what it was. */
+static void products_that_are_refused(void **state)
+{
+    static const char program[] =
+        "graph @g opset(\"\": 18) (%x: f32[1, 8], %w: f32[8, 12], %c: f32[4, 3]) -> (%y, %z) {\n"
+        " %p = MatMul(%x, %w)\n %a = access(%p) {rule = [reshape(3, 4)]}\n"
+        " %b = access(%a) {rule = [permute(1, 0)]}\n %s = Add(%c, %b)\n %y = Tanh(%s)\n"
+        " %z = Exp(%c)\n return(%y, %z)\n}\n";
+    struct ir_fusion fusion = {.classes = IR_FUSES_ALL & ~IR_FUSES_PRODUCTS,
+                               .machine = &cost_gpu,
+                               .most_operands = 8,
+                               .refuses_whole = refuses_all};
+    struct text without, refused;
+    (void)state;
+    print_fused(program, &fusion, &without);
+    fusion.classes = IR_FUSES_ALL;
+    print_fused(program, &fusion, &refused);
+    assert_string_equal(text_string(&refused), text_string(&without));
+    text_free(&refused);
+    text_free(&without);
+}
+
 static size_t count_ops(const struct ir_block *block, enum ir_op_id id)
 {
     size_t n = 0;
@@ -644,6 +686,7 @@ int main(void)
         cmocka_unit_test(what_is_stacked_is_written_with_rows),
         cmocka_unit_test(kept_rows_are_read_by_numbers),
         cmocka_unit_test(operands_are_counted_once),
+        cmocka_unit_test(products_that_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

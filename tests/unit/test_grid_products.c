@@ -5,6 +5,7 @@
  * fake driver, in whatever order threads run.
  */
 /* ctest-timeout: 600 */
+#include <inttypes.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -260,6 +261,201 @@ static void test_products_have_the_same_bits(void **state)
     grids_run_close(&run);
 }
 
+/* ---- With what is computed of them ----------------------------------------------------------- */
+
+/* A program of one fuse op, of products of m rows, n columns and k terms, or l. */
+struct program {
+    struct text ops;
+    struct random *random;
+    struct sizes sizes;
+    int64_t l, batch; /* 0: matrices without one */
+    bool turned;      /* the second operand of Gemm */
+    int t, made;      /* values: %v0, %v1, ... */
+};
+
+static int random_value(const struct program *p)
+{
+    return (int)random_int(p->random, 0, p->made - 1);
+}
+
+/* Elements of one shape, that of the products; but no more than what is near stays near. */
+static void add_ops(struct program *p, int n)
+{
+    static const char *const unary[] = {"Tanh", "Sigmoid", "Neg", "Abs", "Relu", "Softsign"},
+                             *const binary[] = {"Add", "Sub", "Max", "Min"};
+    static const char *const others[] = {"%r", "%s", "%e", "%f"};
+    for (int i = 0; i < n; i++, p->made++) {
+        const int from = random_value(p);
+        if (random_chance(p->random, 50))
+            text_printf(&p->ops, "%%v%d = %s(%%v%d)\n", p->made, unary[random_int(p->random, 0, 5)],
+                        from);
+        else if (random_chance(p->random, 60))
+            text_printf(&p->ops, "%%v%d = %s(%%v%d, %s)\n", p->made,
+                        binary[random_int(p->random, 0, 3)], from,
+                        others[random_int(p->random, 0, 3)]);
+        else
+            text_printf(&p->ops, "%%v%d = %s(%%v%d, %%v%d)\n", p->made,
+                        binary[random_int(p->random, 0, 3)], from, random_value(p));
+    }
+}
+
+/* %v0: a sum of one product, or of two that have other terms. */
+static void add_products(struct program *p, int kind)
+{
+    switch (kind) {
+    case 0:
+        text_puts(&p->ops, "%v0 = MatMul(%a, %b)\n");
+        break;
+    case 1:
+        text_printf(&p->ops, "%%v0 = Gemm(%%a, %%b, %%r) {transB = %d, alpha = 0.5, beta = -1.5}\n",
+                    p->turned);
+        break;
+    case 2:
+        text_puts(&p->ops, "%p = MatMul(%a, %b)\n%q = MatMul(%c, %d)\n%v0 = Add(%p, %q)\n");
+        break;
+    default: /* its rows are read the other way round */
+        text_printf(&p->ops,
+                    "%%p = MatMul(%%a, %%b)\n"
+                    "%%v0 = access(%%p) {rule = [slice(%d, -1, -%" PRId64 ", -1)]}\n",
+                    p->batch ? 1 : 0, p->sizes.m + 1);
+    }
+    p->made = 1;
+}
+
+/* Parameters of the fuse op are called as the graph's inputs are. */
+static void print_params(const struct program *p, const char *between, struct text *text)
+{
+    const char *type = float_names[p->t];
+    const struct sizes s = p->sizes;
+    char batch[32] = "";
+    if (p->batch)
+        snprintf(batch, sizeof batch, "%" PRId64 ", ", p->batch);
+    const struct {
+        const char *name, *batch;
+        int64_t rows, columns;
+    } all[] = {{"a", batch, s.m, s.k},  {"b", "", p->turned ? s.n : s.k, p->turned ? s.k : s.n},
+               {"c", batch, s.m, p->l}, {"d", "", p->l, s.n},
+               {"r", "", 1, s.n},       {"s", "", s.m, 1},
+               {"e", batch, s.m, s.n}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        text_printf(text, "%%%s%s: %s[%s%" PRId64 ", %" PRId64 "], ", all[i].name, between, type,
+                    all[i].batch, all[i].rows, all[i].columns);
+    text_printf(text, "%%f%s: %s[]", between, type);
+}
+
+static void print_program(struct program *p, struct text *text)
+{
+    static const char *const inner = "abcdrsef";
+    text_puts(text, "graph @g opset(\"\": 18) ir_version(8) (");
+    print_params(p, "0", text);
+    text_puts(text, ") -> (%x0, %y0) {\n%x0, %y0 = fuse(");
+    for (int i = 0; inner[i]; i++)
+        text_printf(text, "%s%%%c0", i ? ", " : "", inner[i]);
+    text_puts(text, ") { body(");
+    print_params(p, "", text);
+    text_printf(text,
+                ") {\n%s%%t = access(%%v%d) {rule = [permute(%s)]}\nreturn(%%v%d, %%t)\n} }\n",
+                text_string(&p->ops), random_value(p), p->batch ? "0, 2, 1" : "1, 0", p->made - 1);
+    text_puts(text, "return(%x0, %y0)\n}\n");
+}
+
+static void add_operands(const struct program *p, struct operands *o)
+{
+    const struct sizes s = p->sizes;
+    const tssa_dtype type = float_types[p->t];
+    const int rank = p->batch ? 3 : 2;
+    const int64_t a[] = {p->batch, s.m, s.k}, c[] = {p->batch, s.m, p->l},
+                  e[] = {p->batch, s.m, s.n};
+    operands_add_numbers(o, type, rank, a + 3 - rank);
+    operands_add_numbers(o, type, 2,
+                         (const int64_t[]){p->turned ? s.n : s.k, p->turned ? s.k : s.n});
+    operands_add_numbers(o, type, rank, c + 3 - rank);
+    operands_add_numbers(o, type, 2, (const int64_t[]){p->l, s.n});
+    operands_add_numbers(o, type, 2, (const int64_t[]){1, s.n});
+    operands_add_numbers(o, type, 2, (const int64_t[]){s.m, 1});
+    operands_add_numbers(o, type, rank, e + 3 - rank);
+    operands_add_numbers(o, type, 0, NULL);
+}
+
+static void run_program(const char *device, struct program *p, struct operands *o)
+{
+    struct grids_run run;
+    struct text text;
+    text_init(&text, &allocator_default);
+    print_program(p, &text);
+    grids_run_open(&run, device, text_string(&text));
+    for (int i = 0; i < 2; i++) {
+        add_operands(p, o);
+        assert_true(grids_run_go(&run, o->given));
+        operands_expect_close(&run, 0, tolerances[p->t]);
+        operands_expect_close(&run, 1, tolerances[p->t]);
+        /* one; opencl clears notes with one */
+        assert_true(run.counts.launches <= 1 + (strcmp(device, "opencl") == 0));
+        operands_clear(o);
+    }
+    grids_run_close(&run);
+    text_free(&text);
+}
+
+static void test_products_in_kernels(void **state)
+{
+    struct operands o;
+    operands_open(&o, 12);
+    for (int i = 0; i < ROUNDS; i++) {
+        const int kind = i % 4;
+        struct program p = {.random = &o.random,
+                            .sizes = sizes_at(&o, (int)random_int(&o.random, 0, SIZES - 1)),
+                            .l = operands_size(&o),
+                            .batch = kind != 1 && random_chance(&o.random, 40) ? 2 : 0,
+                            .turned = kind == 1 && random_chance(&o.random, 50),
+                            .t = random_chance(&o.random, 30)};
+        if (p.sizes.m * p.sizes.n * (p.batch ? p.batch : 1) > 16384)
+            continue; /* large products are no kernel's */
+        text_init(&p.ops, &allocator_default);
+        add_products(&p, kind);
+        add_ops(&p, (int)random_int(&o.random, 1, 8));
+        run_program(*state, &p, &o);
+        text_free(&p.ops);
+    }
+}
+
+/* Each element needs several of the product: what a cell of an LSTM computes. */
+static void test_gates(void **state)
+{
+    static const struct sizes sizes[] = {
+        {1, 1, 1}, {1, 7, 3}, {1, 33, 70}, {1, 256, 64}, {3, 40, 9}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const struct sizes s = sizes[i];
+        struct grids_run run;
+        struct operands o;
+        char text[2000];
+        snprintf(text, sizeof text,
+                 "graph @g opset(\"\": 18) ir_version(8) (%%x: f32[%d, %d], %%w: f32[%d, %d], %%c: "
+                 "f32[%d, %d]) -> (%%y, %%z) {\n"
+                 "%%y, %%z = fuse(%%x, %%w, %%c) { body(%%p: f32[%d, %d], %%q: f32[%d, %d], %%r: "
+                 "f32[%d, %d]) {\n"
+                 "%%m = MatMul(%%p, %%q)\n"
+                 "%%g = access(%%m) {rule = [reshape(%d, 4, %d), permute(1, 0, 2)]}\n"
+                 "%%a = access(%%g) {rule = [select(0, 0)]}\n%%b = access(%%g) {rule = [select(0, "
+                 "1)]}\n"
+                 "%%d = access(%%g) {rule = [select(0, 2)]}\n%%e = access(%%g) {rule = [select(0, "
+                 "3)]}\n"
+                 "%%f = Sigmoid(%%a)\n%%h = Sigmoid(%%b)\n%%i = Tanh(%%d)\n%%j = Sigmoid(%%e)\n"
+                 "%%k = Mul(%%h, %%r)\n%%l = Mul(%%f, %%i)\n%%n = Add(%%k, %%l)\n"
+                 "%%o = Tanh(%%n)\n%%s = Mul(%%j, %%o)\nreturn(%%n, %%s)\n} }\n"
+                 "return(%%y, %%z)\n}\n",
+                 (int)s.m, (int)s.k, (int)s.k, (int)s.n * 4, (int)s.m, (int)s.n, (int)s.m, (int)s.k,
+                 (int)s.k, (int)s.n * 4, (int)s.m, (int)s.n, (int)s.m, (int)s.n);
+        grids_run_open(&run, *state, text);
+        operands_open(&o, 13 + i);
+        operands_add_numbers(&o, TSSA_FLOAT, 2, (const int64_t[]){s.m, s.k});
+        operands_add_numbers(&o, TSSA_FLOAT, 2, (const int64_t[]){s.k, 4 * s.n});
+        operands_add_numbers(&o, TSSA_FLOAT, 2, (const int64_t[]){s.m, s.n});
+        expect_gemm(&run, &o, 0);
+        grids_run_close(&run);
+    }
+}
+
 /* ---------------------------------------------------------------------------------------------- */
 
 #define OF_DEVICE(test) cmocka_unit_test_prestate(test, (void *)device)
@@ -271,7 +467,9 @@ static int run_on(const char *device)
                                        OF_DEVICE(test_matmul_of_unlike_sizes),
                                        OF_DEVICE(test_gemm),
                                        OF_DEVICE(test_each_text_of_products),
-                                       OF_DEVICE(test_products_have_the_same_bits)};
+                                       OF_DEVICE(test_products_have_the_same_bits),
+                                       OF_DEVICE(test_products_in_kernels),
+                                       OF_DEVICE(test_gates)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

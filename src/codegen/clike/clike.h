@@ -22,6 +22,8 @@
  *     CLIKE_ROWS      a block is 32 threads in x, which share a row, by as many rows in y; more
  *                     blocks, in x, take other rows
  *     CLIKE_COLUMNS   each thread, in x, has columns, and walks all rows of them
+ *     CLIKE_TILES     a block has 1 << shift rows at a time, side by side, which its threads share;
+ *                     more blocks take other rows; of a grid
  *
  * Kernels of a grid are parts of a launch, one or several side by side: a block is 32 threads in x,
  * by any number in y, blocks are in x, and each part has some of these. In a part without rows all
@@ -42,10 +44,10 @@ enum clike_dialect { CLIKE_CUDA, CLIKE_OPENCL, CLIKE_SHIM };
 #define CLIKE_OPENCL_ROUNDING " -cl-fp32-correctly-rounded-divide-sqrt" /* where there is that */
 #define CLIKE_SHIM_OPTIONS "-ffp-contract=off -fno-math-errno -fno-strict-aliasing"
 
-enum clike_form { CLIKE_ELEMENTS, CLIKE_ROWS, CLIKE_COLUMNS };
+enum clike_form { CLIKE_ELEMENTS, CLIKE_ROWS, CLIKE_COLUMNS, CLIKE_TILES };
 enum clike_form clike_form(const struct gir_kernel *kernel);
 
-/* A parameter, of an argument but for the last two. */
+/* A parameter, of an argument but for the last three. */
 enum clike_param_kind {
     CLIKE_MEMORY, /* where it has the first row */
     CLIKE_ROW,    /* bytes from row to row */
@@ -55,7 +57,8 @@ enum clike_param_kind {
     CLIKE_NUMBER, /* of a grid: number `arg` */
     CLIKE_STATUS, /* of a grid: a byte of memory that becomes 1 when a check fails */
     CLIKE_N_ROWS, /* of the call */
-    CLIKE_LENGTH  /* elements of a row */
+    CLIKE_LENGTH, /* elements of a row */
+    CLIKE_SHIFT /* of tiles: how many rows they have, as a power of two, CLIKE_MAX_SHIFT at most */
 };
 
 struct clike_param {
@@ -63,7 +66,8 @@ struct clike_param {
     uint32_t arg;
 };
 
-#define CLIKE_MAX_PARAMS (5 * GIR_MAX_ARGS + GIR_MAX_NUMBERS + 3)
+#define CLIKE_MAX_PARAMS (5 * GIR_MAX_ARGS + GIR_MAX_NUMBERS + 4)
+#define CLIKE_MAX_SHIFT 5
 
 /* All are int64 but for memory. Returns how many. */
 uint32_t clike_params(const struct gir_kernel *kernel, struct clike_param *params);

@@ -96,7 +96,7 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 /* What a launch is given: memory, and where in it the part's begins. */
 #define GIVEN(kind, name) kind name
 #define PLACE_OF(name) name
-#define BEGIN_LAUNCH AFTER_OTHERS;
+#define BEGIN_LAUNCH(reductions) AFTER_OTHERS;
 /* Parts of a launch: some of its blocks. */
 #define PART_PARAMS int64_t block, int64_t blocks
 #define PART static __device__ __forceinline__ void
@@ -107,6 +107,38 @@ SCALAR_FN double f64_fma(double a, double b, double c)
          i += blocks * blockDim.y * blockDim.x)
 #define EACH_WARP_OF_PART(r, rows)                                                                 \
     for (int64_t r = block * blockDim.y + threadIdx.y; r < (rows); r += blocks * blockDim.y)
+
+/* Tiles of rows: a thread is of one of them, and of one of the groups that share what is along it.
+ * There may be no such row, then all threads go on to where they meet. */
+#define TILE_THREAD ((int)(threadIdx.y * LANE_COUNT + threadIdx.x))
+#define GROUP(shift) (TILE_THREAD >> (int)(shift))
+#define GROUPS(shift) ((int)(blockDim.y * LANE_COUNT) >> (int)(shift))
+#define OF_TILE(shift) (TILE_THREAD & ((1 << (int)(shift)) - 1))
+#define EACH_ROW_OF_TILE(r, rows, shift)                                                           \
+    for (int64_t first_of_tile = block << (shift), r = first_of_tile + OF_TILE(shift);             \
+         first_of_tile < (rows);                                                                   \
+         first_of_tile += blocks << (shift), r += blocks << (shift), __syncthreads())
+#define FIRST_GROUP(r, rows, shift) if (GROUP(shift) == 0 && r < (rows))
+#define UNROLL_TERMS _Pragma("unroll 4")
+/* What groups of a warp have comes to the first of them, which shares it in memory of the block;
+ * once they have met, each thread joins what warps have. */
+#define MOST_WARPS 8
+#define SHARE_GROUPS(type, combine, sums, number, shift)                                           \
+    UNROLL for (int others = LANE_COUNT / 2; others > 0; others /= 2)                              \
+    {                                                                                              \
+        const type other = __shfl_down_sync(0xffffffffu, sums, others);                            \
+        if (others >> (int)(shift))                                                                \
+            sums = combine(sums, other);                                                           \
+    }                                                                                              \
+    __shared__ type all_of_##sums[MOST_WARPS * LANE_COUNT];                                        \
+    if (threadIdx.x >> (int)(shift) == 0)                                                          \
+    all_of_##sums[threadIdx.y * LANE_COUNT + threadIdx.x] = sums
+#define MEET_GROUPS __syncthreads()
+#define JOIN_GROUPS(type, name, combine, sums, number, shift)                                      \
+    sums = all_of_##sums[OF_TILE(shift)];                                                          \
+    for (int warp = 1; warp < (int)blockDim.y; warp++)                                             \
+        sums = combine(sums, all_of_##sums[warp * LANE_COUNT + OF_TILE(shift)]);                   \
+    const type name = sums
 
 /* Of texts that are kernels (kernels/grids): which block and warp it is, memory of the block, and
  * where its threads meet: to see what they wrote in that, or in what the launch is given, too. */

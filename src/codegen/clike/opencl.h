@@ -77,7 +77,7 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 #define GIVEN(kind, name) kind name, int64_t name##_at
 #define PLACE_OF(name) name + name##_at
 #define AFTER_OTHERS
-#define BEGIN_LAUNCH __local uint64_t memory_of_lanes[LANE_COUNT];
+#define BEGIN_LAUNCH(reductions) __local uint64_t memory_of_lanes[reductions * LANE_COUNT];
 
 /* Parts of a launch: some of its blocks. */
 #define PART_PARAMS int64_t block, int64_t blocks, __local uint64_t *memory_of_lanes
@@ -91,6 +91,30 @@ SCALAR_FN double f64_fma(double a, double b, double c)
     for (int64_t i = (block * WARPS + (int64_t)get_local_id(1)) * LANE_COUNT + LANE; i < (n);      \
          i += blocks * WARPS * LANE_COUNT)
 #define EACH_WARP_OF_PART(r, rows) for (int64_t r = block; r < (rows); r += blocks)
+
+/* Tiles of rows: a thread is of one of them, and of one of the groups that share what is along it.
+ * There may be no such row, then all threads go on to where they meet. A block is one warp. */
+#define GROUP(shift) (LANE >> (int)(shift))
+#define GROUPS(shift) (LANE_COUNT >> (int)(shift))
+#define OF_TILE(shift) (LANE & ((1 << (int)(shift)) - 1))
+#define EACH_ROW_OF_TILE(r, rows, shift)                                                           \
+    for (int64_t first_of_tile = block << (shift), r = first_of_tile + OF_TILE(shift);             \
+         first_of_tile < (rows);                                                                   \
+         first_of_tile += blocks << (shift), r += blocks << (shift), barrier(CLK_LOCAL_MEM_FENCE))
+#define FIRST_GROUP(r, rows, shift) if (GROUP(shift) == 0 && r < (rows))
+#define UNROLL_TERMS
+/* Each shares what it has in memory of the block; once all have met, each joins what groups have.
+ */
+#define SHARE_GROUPS(type, combine, sums, number, shift)                                           \
+    ((__local type *)&memory_of_lanes[number * LANE_COUNT])[LANE] = sums
+#define MEET_GROUPS barrier(CLK_LOCAL_MEM_FENCE)
+#define JOIN_GROUPS(type, name, combine, sums, number, shift)                                      \
+    __local const type *all_of_##name =                                                            \
+        (__local const type *)&memory_of_lanes[number * LANE_COUNT];                               \
+    sums = all_of_##name[OF_TILE(shift)];                                                          \
+    for (int group = 1; group < GROUPS(shift); group++)                                            \
+        sums = combine(sums, all_of_##name[(group << (int)(shift)) + OF_TILE(shift)]);             \
+    const type name = sums
 
 /* Of texts that are kernels (kernels/grids): which block and warp it is, memory of the block, and
  * where its threads meet: to see what they wrote in that, or in what the launch is given, too. */

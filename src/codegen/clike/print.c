@@ -11,6 +11,9 @@
  *                                           what the lanes come to       steps, once
  *                                       steps, once
  *
+ * Rows of a tile are walked as those of warps are, by threads that are groups in the place of
+ * lanes, and what is reduced is a sum alone, in the order of the groups.
+ *
  * What is computed in an earlier pass is computed again in those behind: on what this is for,
  * memory costs more. Where rows of columns are iterations there is one pass, and states are
  * variables around it.
@@ -18,12 +21,15 @@
 #include <inttypes.h>
 
 #include "codegen/clike/printer.h"
+#include "gir/form.h"
 
 /* ---- Forms ----------------------------------------------------------------------------------- */
 
 enum clike_form clike_form(const struct gir_kernel *kernel)
 {
     enum clike_form form = kernel->columns ? CLIKE_COLUMNS : CLIKE_ELEMENTS;
+    if (kernel->grid && kernel->form == GIR_FORM_ROWS_ACROSS)
+        return CLIKE_TILES;
     for (uint32_t k = 0; k < kernel->n_args; k++)
         if (kernel->whole_rows && gir_args(kernel)[k].is_result &&
             gir_args(kernel)[k].moves == GIR_STAYS)
@@ -123,6 +129,8 @@ uint32_t clike_params(const struct gir_kernel *kernel, struct clike_param *param
     uint32_t n = kernel->grid ? params_of_grid(kernel, params) : params_of_args(kernel, params);
     params[n++] = (struct clike_param){CLIKE_N_ROWS, 0};
     params[n++] = (struct clike_param){CLIKE_LENGTH, 0};
+    if (clike_form(kernel) == CLIKE_TILES)
+        params[n++] = (struct clike_param){CLIKE_SHIFT, 0};
     return n;
 }
 
@@ -135,6 +143,9 @@ static bool is_in_place(const struct gir_kernel *kernel, uint32_t arg)
     return found;
 }
 
+static const char *const names_of_call[] = {
+    [CLIKE_N_ROWS] = "rows", [CLIKE_LENGTH] = "n", [CLIKE_SHIFT] = "shift"};
+
 static void print_param(const struct printer *p, const struct clike_param *param)
 {
     static const char *const suffix[] = {
@@ -143,8 +154,8 @@ static void print_param(const struct printer *p, const struct clike_param *param
         text_printf(p->text, "%s%s a%" PRIu32,
                     gir_args(p->kernel)[param->arg].is_result ? "RESULT" : "OPERAND",
                     is_in_place(p->kernel, param->arg) ? "_IN_PLACE" : "", param->arg);
-    else if (param->kind == CLIKE_N_ROWS || param->kind == CLIKE_LENGTH)
-        text_printf(p->text, "int64_t %s", param->kind == CLIKE_LENGTH ? "n" : "rows");
+    else if (param->kind >= CLIKE_N_ROWS)
+        text_printf(p->text, "int64_t %s", names_of_call[param->kind]);
     else if (param->kind == CLIKE_NUMBER)
         text_printf(p->text, "int64_t n%" PRIu32, param->arg);
     else if (param->kind == CLIKE_STATUS)
@@ -158,8 +169,8 @@ static void print_given(const struct printer *p, const struct clike_param *param
 {
     if (param->kind == CLIKE_MEMORY)
         text_printf(p->text, "args[%" PRIu32 "]", param->arg);
-    else if (param->kind == CLIKE_N_ROWS || param->kind == CLIKE_LENGTH)
-        text_puts(p->text, param->kind == CLIKE_LENGTH ? "n" : "rows");
+    else if (param->kind >= CLIKE_N_ROWS)
+        text_puts(p->text, names_of_call[param->kind]);
     else
         text_printf(p->text, "steps[%" PRIu32 "]",
                     (uint32_t)(param->kind - CLIKE_ROW) * p->kernel->n_args + param->arg);
@@ -276,26 +287,33 @@ static void print_combine(const struct printer *p, const struct gir_code *code)
     text_printf(p->text, "%s_%s", dtype_info(code->type)->ir_name, scalar_info(code->scalar)->name);
 }
 
+/* Is the order of what is combined that of ir/reduction.def? */
+static bool has_levels(const struct printer *p)
+{
+    return reduces(p) && p->form != CLIKE_TILES;
+}
+
 static void begin_levels(const struct printer *p)
 {
-    if (!reduces(p))
-        return;
-    line(p, "int64_t steps = 0;");
+    const bool levels = has_levels(p);
+    if (levels)
+        line(p, "int64_t steps = 0;");
     EACH_REDUCTION(p, i)
     {
         const struct gir_code *code = &gir_codes(p->kernel)[i];
+        const char *type = clike_type_of(code->type);
         clike_indent(p);
-        text_printf(p->text, "BEGIN_LEVELS(%s, s%" PRIu32 ", l%" PRIu32 ", ",
-                    clike_type_of(code->type), i, i);
+        if (levels)
+            text_printf(p->text, "BEGIN_LEVELS(%s, s%" PRIu32 ", l%" PRIu32 ", ", type, i, i);
+        else
+            text_printf(p->text, "%s s%" PRIu32 " = ", type, i);
         clike_print_number(p, code->type, code->bits);
-        text_puts(p->text, ");\n");
+        text_puts(p->text, levels ? ");\n" : ";\n");
     }
 }
 
 static void combine_steps(struct printer *p)
 {
-    if (!reduces(p))
-        return;
     EACH_REDUCTION(p, i)
     {
         const struct gir_code *code = &gir_codes(p->kernel)[i];
@@ -304,6 +322,8 @@ static void combine_steps(struct printer *p)
         print_combine(p, code);
         text_printf(p->text, "(s%" PRIu32 ", v%" PRIu32 ");\n", i, code->operands[0]);
     }
+    if (!has_levels(p))
+        return;
     open_block(p, "if (++steps % RADIX == 0)");
     EACH_REDUCTION(p, i)
     {
@@ -320,6 +340,8 @@ static void combine_steps(struct printer *p)
 
 static void join_levels(const struct printer *p)
 {
+    if (!has_levels(p))
+        return;
     EACH_REDUCTION(p, i)
     {
         clike_indent(p);
@@ -370,9 +392,33 @@ static void print_reducing(struct printer *p, const char *loop, const char *come
     }
 }
 
-/* What lanes have is declared around them, as o0, o1, ... */
+/* Of a reduction: how many come before it, in whatever pass. */
+static uint32_t number_of(const struct printer *p, uint32_t reduction)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < reduction; i++)
+        n += gir_codes(p->kernel)[i].op == GIR_REDUCE;
+    return n;
+}
+
+/* All groups share what they have, and meet once. */
+static void print_groups(const struct printer *p)
+{
+    EACH_REDUCTION(p, i)
+    {
+        const struct gir_code *code = &gir_codes(p->kernel)[i];
+        clike_indent(p);
+        text_printf(p->text, "SHARE_GROUPS(%s, ", clike_type_of(code->type));
+        print_combine(p, code);
+        text_printf(p->text, ", o%" PRIu32 ", %" PRIu32 ", shift);\n", i, number_of(p, i));
+    }
+    line(p, "MEET_GROUPS;");
+}
+
+/* What lanes, or groups of a tile, have is declared around them, as o0, o1, ... */
 static void print_lanes(struct printer *p)
 {
+    const bool tiles = p->form == CLIKE_TILES;
     EACH_REDUCTION(p, i)
     {
         clike_indent(p);
@@ -380,22 +426,33 @@ static void print_lanes(struct printer *p)
                     clike_type_of(gir_codes(p->kernel)[i].type), i);
     }
     open_block(p, "EACH_LANE");
-    print_reducing(p, "for (int64_t i = LANE; i < n; i += LANE_COUNT)",
+    print_reducing(p,
+                   tiles ? "UNROLL_TERMS for (int64_t i = GROUP(shift); i < n; i += GROUPS(shift))"
+                         : "for (int64_t i = LANE; i < n; i += LANE_COUNT)",
                    "OF_LANE(o%" PRIu32 ") = s%" PRIu32 ";\n");
     close_block(p);
+    if (tiles)
+        print_groups(p);
     EACH_REDUCTION(p, i)
     {
         const struct gir_code *code = &gir_codes(p->kernel)[i];
         clike_indent(p);
-        text_printf(p->text, "REDUCE_LANES(%s, v%" PRIu32 ", ", clike_type_of(code->type), i);
+        text_printf(p->text, "%s(%s, v%" PRIu32 ", ", tiles ? "JOIN_GROUPS" : "REDUCE_LANES",
+                    clike_type_of(code->type), i);
         print_combine(p, code);
-        text_printf(p->text, ", o%" PRIu32 ");\n", i);
+        text_printf(p->text, ", o%" PRIu32, i);
+        if (tiles)
+            text_printf(p->text, ", %" PRIu32 ", shift", number_of(p, i));
+        text_puts(p->text, ");\n");
     }
 }
 
 static void print_rows(struct printer *p)
 {
-    open_block(p, p->kernel->grid ? "EACH_WARP_OF_PART(r, rows)" : "EACH_WARP(r, rows)");
+    const bool tiles = p->form == CLIKE_TILES;
+    open_block(p, tiles             ? "EACH_ROW_OF_TILE(r, rows, shift)"
+                  : p->kernel->grid ? "EACH_WARP_OF_PART(r, rows)"
+                                    : "EACH_WARP(r, rows)");
     for (p->pass = 0; p->pass < p->n_passes; p->pass++) {
         print_once(p);
         if (find_steps(p) || reduces(p))
@@ -403,7 +460,7 @@ static void print_rows(struct printer *p)
     }
     print_once(p);
     if (stores_once(p)) {
-        open_block(p, "FIRST_LANE");
+        open_block(p, tiles ? "FIRST_GROUP(r, rows, shift)" : "FIRST_LANE");
         print_stores(p);
         close_block(p);
     }
@@ -481,7 +538,7 @@ static void print_function(struct printer *p)
         print_threads(p);
     else if (p->form == CLIKE_ELEMENTS)
         print_elements(p);
-    else if (p->form == CLIKE_ROWS)
+    else if (p->form == CLIKE_ROWS || p->form == CLIKE_TILES)
         print_rows(p);
     else if (gir_iterates(p->kernel))
         print_iterations(p);
@@ -541,8 +598,8 @@ static void print_param_of_part(const struct printer *p, const struct clike_para
     static const char *const suffix[] = {
         [CLIKE_MEMORY] = "", [CLIKE_COUNT] = "_count", [CLIKE_NUMBER] = ""};
     const uint32_t k = p->part;
-    if (param->kind == CLIKE_N_ROWS || param->kind == CLIKE_LENGTH)
-        text_printf(p->text, "p%" PRIu32 "_%s", k, param->kind == CLIKE_LENGTH ? "n" : "rows");
+    if (param->kind >= CLIKE_N_ROWS)
+        text_printf(p->text, "p%" PRIu32 "_%s", k, names_of_call[param->kind]);
     else if (param->kind == CLIKE_STATUS)
         text_printf(p->text, "p%" PRIu32 "_status", k);
     else
@@ -583,6 +640,10 @@ static void print_given_to_part(const struct printer *p, const struct clike_para
     if (param->kind == CLIKE_MEMORY || param->kind == CLIKE_STATUS) {
         const uint32_t k = param->kind == CLIKE_STATUS ? n_args : param->arg;
         text_printf(p->text, "args[%" PRIu32 "]", p->args + k);
+        return;
+    }
+    if (param->kind == CLIKE_SHIFT) { /* the shim's threads have a row each */
+        text_putc(p->text, '0');
         return;
     }
     const uint32_t at = param->kind == CLIKE_COUNT    ? param->arg
@@ -641,6 +702,20 @@ static void print_params_of_parts(struct printer *p, const struct gir_kernel *co
         text_printf(p->text, end, i);
 }
 
+/* Reductions of which the threads of a block share what they have at once, 1 at least: of tiles,
+ * all of a part. */
+static uint32_t count_shared(struct printer *p, const struct gir_kernel *const *kernels, uint32_t n)
+{
+    uint32_t most = 1;
+    for (uint32_t i = 0; i < n; i++) {
+        p->kernel = kernels[i];
+        const uint32_t own =
+            clike_form(p->kernel) == CLIKE_TILES ? number_of(p, p->kernel->n_codes) : 1;
+        most = own > most ? own : most;
+    }
+    return most;
+}
+
 bool clike_print_launch(const struct gir_kernel *const *kernels, uint32_t n,
                         enum clike_dialect dialect, const char *name, struct text *text)
 {
@@ -651,7 +726,7 @@ bool clike_print_launch(const struct gir_kernel *const *kernels, uint32_t n,
     }
     text_printf(text, "KERNEL %s(\n    ", name);
     print_params_of_parts(&p, kernels, n, false, declare_param_of_part, ", int64_t end%" PRIu32);
-    text_puts(text, ")\n{\n    BEGIN_LAUNCH\n");
+    text_printf(text, ")\n{\n    BEGIN_LAUNCH(%" PRIu32 ")\n", count_shared(&p, kernels, n));
     p.depth = 1;
     for (p.part = 0; p.part < n; p.part++) {
         p.kernel = kernels[p.part];

@@ -51,7 +51,7 @@ static inline int shim_turn(int turn, int count)
 #define GIVEN(kind, name) kind name
 #define PLACE_OF(name) name
 #define AFTER_OTHERS
-#define BEGIN_LAUNCH
+#define BEGIN_LAUNCH(reductions)
 /* All threads are in all parts of a launch. */
 #define PART_PARAMS int64_t block, int64_t blocks
 #define PART static void
@@ -59,6 +59,17 @@ static inline int shim_turn(int turn, int count)
 #define OF_PART(begin, end) begin, end
 #define EACH_THREAD(i, n) EACH_COLUMN(i, n)
 #define EACH_WARP_OF_PART(r, rows) EACH_WARP(r, rows)
+
+/* Tiles are of one row, of which lanes are the groups. */
+#define EACH_ROW_OF_TILE(r, rows, shift) EACH_WARP(r, rows)
+#define GROUP(shift) ((void)(shift), LANE)
+#define GROUPS(shift) LANE_COUNT
+#define FIRST_GROUP(r, rows, shift)
+#define UNROLL_TERMS
+#define SHARE_GROUPS(type, combine, sums, number, shift)
+#define MEET_GROUPS
+#define JOIN_GROUPS(type, name, combine, sums, number, shift)                                      \
+    REDUCE_LANES(type, name, combine, sums)
 
 #define LANES(type, name) type name[LANE_COUNT]
 #define OF_LANE(name) name[LANE]

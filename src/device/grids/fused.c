@@ -4,6 +4,7 @@
 #include "device/count.h"
 #include "device/grids/grids.h"
 #include "device/grids/launcher.h"
+#include "device/grids/multiply.h"
 #include "device/grids/operands.h"
 #include "device/grids/programs.h"
 #include "device/grids/sizes.h"
@@ -71,11 +72,17 @@ static void find_updates(const struct gir_grid *grid, uint32_t *updates)
                 updates[grid->parts[i].wholes[k].index] = grid->parts[i].wholes[k].updates;
 }
 
+/* Of which threads share a row. */
+static bool has_rows(const struct gir_kernel *kernel)
+{
+    return clike_form(kernel) == CLIKE_ROWS || clike_form(kernel) == CLIKE_TILES;
+}
+
 /* Of the block's threads, in y: what has rows wants its own. */
 static uint32_t find_height(const struct launcher *launcher, const struct gir_grid *grid)
 {
     for (uint32_t i = 0; i < grid->n; i++)
-        if (clike_form(grid->parts[i].kernel) == CLIKE_ROWS)
+        if (has_rows(grid->parts[i].kernel))
             return launcher->row_height;
     return launcher->height;
 }
@@ -173,6 +180,17 @@ static int64_t count_of(const struct call *call, const struct gir_whole *whole, 
     return (int64_t)tensor_count(&value->tensor);
 }
 
+/* Rows of a tile, as a power of two. */
+static int tile_shift(const struct state *state, int64_t rows, int64_t n)
+{
+    return multiply_divide(&(struct columns){.n = rows,
+                                             .lines = 1,
+                                             .terms = n,
+                                             .threads = 32 * (int64_t)state->height,
+                                             .side_by_side = true,
+                                             .most = CLIKE_MAX_SHIFT});
+}
+
 static tssa_status *add_params(struct call *call, const struct gir_grid_part *part, int64_t rows,
                                int64_t n)
 {
@@ -194,6 +212,9 @@ static tssa_status *add_params(struct call *call, const struct gir_grid_part *pa
         case CLIKE_NUMBER:
             add_number(call, call->numbers[params[k].arg]);
             break;
+        case CLIKE_SHIFT:
+            add_number(call, tile_shift(call->state, rows, n));
+            break;
         default:
             add_number(call, params[k].kind == CLIKE_N_ROWS ? rows : n);
         }
@@ -201,13 +222,17 @@ static tssa_status *add_params(struct call *call, const struct gir_grid_part *pa
     return NULL;
 }
 
-/* Threads have an element, a column or, 32 of them, a row each, as far as blocks go. */
+/* Threads have an element, a column or, 32 of them, a row each, and blocks a tile, as far as blocks
+ * go. */
 static int64_t count_blocks(const struct state *state, const struct gir_grid_part *part,
                             int64_t rows, int64_t n)
 {
-    const bool has_rows = clike_form(part->kernel) == CLIKE_ROWS;
-    const int64_t each = has_rows ? state->height : 32 * (int64_t)state->height,
-                  items = has_rows ? rows : n, blocks = items / each + (items % each != 0);
+    const enum clike_form form = clike_form(part->kernel);
+    const int64_t each = form == CLIKE_TILES  ? (int64_t)1 << tile_shift(state, rows, n)
+                         : form == CLIKE_ROWS ? state->height
+                                              : 32 * (int64_t)state->height,
+                  items = has_rows(part->kernel) ? rows : n,
+                  blocks = items / each + (items % each != 0);
     return blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS;
 }
 

@@ -91,19 +91,14 @@ static bool terms_first(const struct matmul_problem *p)
     return p->b_row == 1 && p->b_column != 1;
 }
 
-/*
- * Columns of a block whose `threads` share terms, as a power of two. The fewer, the more blocks
- * there are, and the fewer terms a thread has, which it waits for; but there are terms for all
- * threads, and with blocks enough whole lines are read.
- */
-static int divide_columns(const struct matmul_problem *p, int64_t rows, int64_t threads)
+int multiply_divide(const struct columns *c)
 {
     int shift = FEWEST_COLUMNS;
-    while (shift > 0 && (int64_t)1 << (shift - 1) >= p->n)
+    while (shift > 0 && (int64_t)1 << (shift - 1) >= c->n)
         shift--;
-    while (threads % ((int64_t)2 << shift) == 0) {
-        const bool idle = threads >> shift > p->k, wider = shift < LINE && !terms_first(p);
-        if (!idle && !(wider && count_tiles(p, rows, (int64_t)2 << shift) >= ENOUGH_BLOCKS))
+    while (shift < c->most && c->threads % ((int64_t)2 << shift) == 0) {
+        const bool idle = c->threads >> shift > c->terms, wider = shift < LINE && c->side_by_side;
+        if (!idle && !(wider && c->lines * ceil_div(c->n, (int64_t)2 << shift) >= ENOUGH_BLOCKS))
             break;
         shift++;
     }
@@ -120,7 +115,12 @@ static struct tile tile_of(const struct device_context *context, enum grids_text
     if (text == GRIDS_TEXT_PRODUCT_SMALL)
         return (struct tile){.rows = warps, .columns = SMALL_COLUMNS};
     const int64_t rows = text == GRIDS_TEXT_PRODUCT_ROW ? 1 : SHARED_ROWS;
-    const int shift = divide_columns(p, rows, grids_threads(context));
+    const int shift = multiply_divide(&(struct columns){.n = p->n,
+                                                        .lines = p->batch * ceil_div(p->m, rows),
+                                                        .terms = p->k,
+                                                        .threads = grids_threads(context),
+                                                        .side_by_side = !terms_first(p),
+                                                        .most = 63});
     return (struct tile){rows, (int64_t)1 << shift, true, shift};
 }
 

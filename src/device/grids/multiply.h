@@ -27,6 +27,19 @@ struct product {
 enum grids_text multiply_text(const struct device_context *context,
                               const struct matmul_problem *problem);
 
+/*
+ * Columns of a block whose `threads` share `terms` terms, as a power of two, `most` at most: of n
+ * columns that are side by side, `lines` times. The fewer, the more blocks there are, and the fewer
+ * terms a thread has, which it waits for; but there are terms for all threads, and with blocks
+ * enough whole lines are read, where columns are read side by side.
+ */
+struct columns {
+    int64_t n, lines, terms, threads;
+    bool side_by_side;
+    int most;
+};
+int multiply_divide(const struct columns *columns);
+
 /* The operand that c is. */
 #define PRODUCT_C 2
 

@@ -16,13 +16,14 @@
  * is one launch. An access or a Range that several kernels could make for themselves is copied for
  * each first (fuse_copy.c), and what an access reshapes that another one has permuted is one
  * access, which rows are read by from where it lies (fuse_planes.c). Neighbouring axes that are
- * reduced are one axis, with what is computed for that and of that (fuse_axes.c). Last, a loop of
- * which an iteration has become one kernel is one kernel of all of them (fuse_loops.c). Where the
- * ops go is in fuse.h: nothing is put together around which something else is computed, so there
- * are no cycles, and nothing moves across an op with effects. What a kernel may hold and what its
- * machine takes is lent (ir_fusion); what is won and lost is told by ir/cost.h: bytes that are not
- * moved and launches that are not made, and what is computed again for every row it is broadcast
- * to.
+ * reduced are one axis, with what is computed for that and of that (fuse_axes.c). Then small
+ * products of matrices are computed in the kernel that alone reads them, where there are such
+ * kernels (fuse_products.c). Last, a loop of which an iteration has become one kernel is one kernel
+ * of all of them (fuse_loops.c). Where the ops go is in fuse.h: nothing is put together around
+ * which something else is computed, so there are no cycles, and nothing moves across an op with
+ * effects. What a kernel may hold and what its machine takes is lent (ir_fusion); what is won and
+ * lost is told by ir/cost.h: bytes that are not moved and launches that are not made, and what is
+ * computed again for every row it is broadcast to.
  *
  *   needs   types, known elements; a table of what kernels take, else nothing is done
  *   keeps   types, known elements; the order of ops with effects
@@ -71,7 +72,8 @@ static tssa_status *say_why(struct fuse_plan *plan, const struct ir_op *op)
     const uint32_t part = fuse_part_of(plan, op);
     const char *why = own->why;
     char other[128];
-    if (is_frame(op) || (part == FUSE_NO_PART && fuse_is_view(plan, op)))
+    if (is_frame(op) || fuse_takes_product(plan, op) ||
+        (part == FUSE_NO_PART && fuse_is_view(plan, op)))
         return NULL;
     if (own->other && part != FUSE_NO_PART && part == fuse_part_of(plan, own->other))
         return NULL; /* by another way */
@@ -106,6 +108,8 @@ tssa_status *pass_fuse(struct pass_context *pass)
     tssa_status *status = fuse_plan_init(plan, pass);
     if (!status)
         status = fuse_block(plan, pass->graph->body);
+    if (!status)
+        status = fuse_products(plan, pass->graph->body);
     if (!status)
         status = fuse_loops(pass, pass->graph->body);
     fuse_plan_free(plan);

@@ -145,6 +145,11 @@ tssa_status *fuse_make(struct fuse_plan *plan, struct ir_block *block);
 /* Makes fuse ops of loops of which an iteration is one, where there is a kernel of that; in the
  * blocks of the block's ops, too. */
 tssa_status *fuse_loops(struct pass_context *pass, struct ir_block *block);
+/* Takes products into the fuse ops that alone read them, where there is a kernel of that; in the
+ * blocks of the block's ops, too. */
+tssa_status *fuse_products(const struct fuse_plan *plan, struct ir_block *block);
+/* May fuse_products take the op in? Then it says why it does not, too. */
+bool fuse_takes_product(const struct fuse_plan *plan, const struct ir_op *op);
 /* Whoever uses the value outside of its block uses the result of the op around it. */
 void fuse_hand_out(struct ir_value *inner, struct ir_value *result);
 

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products of matrices in the fuse ops that read them, where these alone do: what they come to is
+ * computed where it is read. Who has kernels says where that is one. */
+#include "ir/fuse.h"
+#include "ir/infer.h"
+#include "passes/lower/fuse.h"
+
+/* ---- A fuse op of other operands ------------------------------------------------------------- */
+
+struct remaking {
+    struct ir_graph *graph;
+    struct ir_op *fuse;              /* as it was */
+    struct ir_block *body;           /* the new one's */
+    VEC(struct ir_value *) operands; /* of that, from outside */
+};
+
+/* Stands in the new block for a value that ops of the old one read. */
+static struct ir_value *enter(struct remaking *r, struct ir_value *value)
+{
+    if (value->block == ir_fuse_body(r->fuse))
+        value = ir_operand(r->fuse, value->index);
+    for (size_t i = 0; i < r->operands.count; i++)
+        if (r->operands.data[i] == value)
+            return r->body->params[i];
+    struct ir_value *param = ir_block_add_param(r->body);
+    if (!param || !vec_push(&r->operands, value))
+        return NULL;
+    param->type = value->type;
+    param->known = value->known;
+    return param;
+}
+
+static tssa_status *move_ops(struct remaking *r)
+{
+    struct ir_block *old = ir_fuse_body(r->fuse);
+    struct ir_op *ret = ir_op_create(r->graph, ir_op_info(IR_OP_return), r->fuse->n_results, 0);
+    TRY_ALLOC(ret);
+    for (struct ir_op *op = old->first; op; op = op->next)
+        for (uint32_t i = 0; i < op->n_operands; i++) {
+            struct ir_value *value = ir_operand(op, i);
+            if (!value || fuse_maker(value, old))
+                continue;
+            value = enter(r, value);
+            TRY_ALLOC(value);
+            ir_op_set_operand(op, i, value);
+        }
+    ir_op_append(r->body, ret);
+    for (uint32_t i = 0; i < ret->n_operands; i++)
+        ir_op_set_operand(ret, i, ir_operand(ir_block_return(old), i));
+    ir_move_ops(old, ret);
+    return NULL;
+}
+
+static void hand_on(struct ir_value *from, struct ir_value *to)
+{
+    to->type = from->type;
+    to->known = from->known;
+    to->wanted = from->wanted;
+    to->declared = from->declared;
+    to->name = from->name;
+    from->declared = NULL;
+    from->name = NULL;
+    ir_value_replace(from, to);
+}
+
+static tssa_status *remake_as(struct remaking *r, struct ir_op **made)
+{
+    struct ir_graph *graph = r->graph;
+    struct ir_op *old = r->fuse;
+    r->body = ir_block_create(graph, NULL, 0);
+    TRY_ALLOC(r->body);
+    TRY(move_ops(r));
+    struct ir_op *fuse =
+        ir_op_create(graph, ir_op_info(IR_OP_fuse), r->body->n_params, old->n_results);
+    if (!fuse || !ir_op_set_blocks(graph, fuse, 1))
+        return status_out_of_memory();
+    fuse->blocks[0] = r->body;
+    fuse->block_names[0] = old->block_names[0];
+    fuse->name = old->name;
+    r->body->owner = fuse;
+    for (size_t i = 0; i < r->operands.count; i++)
+        ir_op_set_operand(fuse, (uint32_t)i, r->operands.data[i]);
+    for (uint32_t i = 0; i < old->n_results; i++)
+        hand_on(&old->results[i], &fuse->results[i]);
+    ir_op_insert_before(fuse, old);
+    ir_release_blocks(old);
+    ir_op_remove(old);
+    fuse->inferred_from = ir_infer_stamp(fuse);
+    *made = fuse;
+    return NULL;
+}
+
+/* The fuse op with the ops that are in its block now, which may read what they like: its operands
+ * are what they read. */
+static tssa_status *remake(struct pass_context *pass, struct ir_op **fuse)
+{
+    struct remaking r = {.graph = pass->graph, .fuse = *fuse};
+    vec_init(&r.operands, pass->graph->allocator);
+    tssa_status *status = remake_as(&r, fuse);
+    vec_free(&r.operands);
+    return status;
+}
+
+/* ---- Products -------------------------------------------------------------------------------- */
+
+/* A product, and the views of it through which alone it is read, the last of which an operand is.
+ */
+struct product {
+    struct ir_op *op;
+    struct ir_value *last;
+};
+
+static bool is_product(const struct ir_op *op)
+{
+    return !op->opaque && (ir_op_is(op, IR_OP_MatMul) || ir_op_is(op, IR_OP_Gemm));
+}
+
+static bool is_read_once(const struct ir_value *value)
+{
+    return value->uses && !value->uses->next;
+}
+
+/* That the operand of the fuse op is; false: it is none, or others read it, too. */
+static bool find_product(const struct fuse_plan *plan, const struct ir_op *fuse, uint32_t operand,
+                         struct product *product)
+{
+    struct ir_value *value = ir_operand(fuse, operand);
+    struct ir_op *op = fuse_maker(value, fuse->parent);
+    product->last = value;
+    while (op && op->n_operands == 1 && fuse_is_view(plan, op) && is_read_once(value)) {
+        value = ir_operand(op, 0);
+        op = fuse_maker(value, fuse->parent);
+    }
+    product->op = op;
+    return op && is_read_once(value) && is_product(op);
+}
+
+/* Moves the product and its views before `before`, in order. */
+static void move(const struct product *product, struct ir_op *before)
+{
+    for (struct ir_op *op = product->last->op;; op = ir_operand(op, 0)->op) {
+        ir_op_move_before(op, before);
+        before = op;
+        if (op == product->op)
+            return;
+    }
+}
+
+/* Back out of the fuse op, whose parameters it does not know there. */
+static void move_out(const struct product *product, struct ir_op *fuse)
+{
+    move(product, fuse);
+    for (uint32_t i = 0; i < product->op->n_operands; i++) {
+        struct ir_value *value = ir_operand(product->op, i);
+        if (value && value->block)
+            ir_op_set_operand(product->op, i, ir_operand(fuse, value->index));
+    }
+}
+
+/* Takes the product in if there is a kernel of that. *why says why not, or is NULL. */
+static tssa_status *take_in(struct pass_context *pass, struct ir_op **fuse, uint32_t operand,
+                            const struct product *product, const char **why)
+{
+    const struct ir_fusion *fusion = pass->fusion;
+    const struct ir_block *body = ir_fuse_body(*fuse);
+    move(product, body->first);
+    ir_value_replace(body->params[operand], product->last);
+    TRY(remake(pass, fuse));
+    *why = (*fuse)->n_operands > fusion->most_operands
+               ? "it has more operands than kernels may have"
+               : fusion->refuses_whole(fusion->user, *fuse);
+    if (!*why)
+        return NULL;
+    move_out(product, *fuse);
+    return remake(pass, fuse);
+}
+
+static tssa_status *say(struct pass_context *pass, const struct ir_op *fuse,
+                        const struct ir_op *product, const char *why)
+{
+    char other[128];
+    if (!why)
+        return pass_remark(pass, TSSA_REMARK_APPLIED, fuse, "one kernel with the %s that it reads",
+                           product->info->name);
+    ir_op_describe(fuse, other, sizeof other);
+    return pass_remark(pass, TSSA_REMARK_MISSED, product, "it is not computed in %s: %s", other,
+                       why);
+}
+
+/* The number of the operand. */
+static uint32_t operand_of(const struct ir_op *fuse, const struct ir_value *value)
+{
+    uint32_t i = 0;
+    while (ir_operand(fuse, i) != value)
+        i++;
+    return i;
+}
+
+static tssa_status *fuse_with(struct pass_context *pass, struct ir_op **fuse,
+                              const struct product *product)
+{
+    const struct ir_fusion *fusion = pass->fusion;
+    const char *why = fusion->refuses ? fusion->refuses(fusion->user, product->op) : NULL;
+    if (!why)
+        TRY(take_in(pass, fuse, operand_of(*fuse, product->last), product, &why));
+    pass->changed |= !why;
+    return say(pass, *fuse, product->op, why);
+}
+
+static tssa_status *fuse_of(const struct fuse_plan *plan, struct ir_op *fuse)
+{
+    struct pass_context *pass = plan->pass;
+    VEC(struct product) all;
+    struct product product;
+    tssa_status *status = NULL;
+    vec_init(&all, pass->graph->allocator);
+    for (uint32_t i = 0; i < fuse->n_operands && !status; i++)
+        if (find_product(plan, fuse, i, &product) && !vec_push(&all, product))
+            status = status_out_of_memory();
+    for (size_t i = 0; i < all.count && !status; i++)
+        status = fuse_with(pass, &fuse, &all.data[i]);
+    vec_free(&all);
+    return status;
+}
+
+/* Does a fuse op alone read it, or views of it? */
+static bool is_read_by_kernel(const struct fuse_plan *plan, const struct ir_op *product)
+{
+    const struct ir_value *value = &product->results[0];
+    while (is_read_once(value) && value->uses->user->n_operands == 1 &&
+           fuse_is_view(plan, value->uses->user))
+        value = &value->uses->user->results[0];
+    return is_read_once(value) && ir_fuse_body(value->uses->user) &&
+           value->uses->user->parent == product->parent;
+}
+
+static bool takes_products(const struct fuse_plan *plan)
+{
+    return (plan->fusion->classes & IR_FUSES_PRODUCTS) && plan->fusion->refuses_whole;
+}
+
+bool fuse_takes_product(const struct fuse_plan *plan, const struct ir_op *op)
+{
+    return takes_products(plan) && is_product(op);
+}
+
+tssa_status *fuse_products(const struct fuse_plan *plan, struct ir_block *block)
+{
+    struct ir_op *next;
+    if (!takes_products(plan))
+        return NULL;
+    for (struct ir_op *op = block->first; op; op = next) {
+        next = op->next;
+        for (uint32_t i = 0; i < op->n_blocks && !op->opaque && !ir_fuse_body(op); i++)
+            TRY(fuse_products(plan, op->blocks[i]));
+        if (is_product(op) && !is_read_by_kernel(plan, op))
+            TRY(pass_remark(plan->pass, TSSA_REMARK_MISSED, op, "%s", fuse_outside(op)));
+        if (ir_fuse_body(op) && !ir_fuse_loop(op))
+            TRY(fuse_of(plan, op));
+    }
+    return NULL;
+}
