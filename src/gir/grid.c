@@ -54,12 +54,12 @@ static bool set_space(struct grid_maker *m, uint32_t result, bool *marked,
     const struct ir_value *value = stored_of(m, result);
     uint32_t first;
     const struct ir_op *reduction = find_reduction(m, value, marked, &first);
-    const struct ir_type *like = reduction ? ir_operand(reduction, 0)->type : value->type;
     const struct dim *terms = grid_terms(m, marked, first);
-    if (like->kind != TYPE_TENSOR || like->rank < 0)
+    if (terms) /* what is reduced is a row of them */
+        reduction = NULL;
+    const struct ir_type *like = reduction ? ir_operand(reduction, 0)->type : value->type;
+    if (like->kind != TYPE_TENSOR || like->rank < 0 || (terms && like->rank == TSSA_MAX_RANK))
         return false;
-    if (terms && (reduction || like->rank == TSSA_MAX_RANK))
-        return grid_refuse(m, "rows of what products come to are reduced");
     part->rank = like->rank;
     part->row = reduction ? ir_row_axes(reduction) : 0;
     part->column = reduction ? ir_column_axis(reduction) : -1;

@@ -54,6 +54,7 @@ struct grid_maker {
     uint32_t number;
     uint32_t term; /* of sums of products: which one */
     bool in_term;  /* what is being evaluated is one */
+    int64_t sums;  /* elements of products that all parts so far compute */
     /* A truth value: whether what is being evaluated is chosen; GIR_NONE: it is. */
     uint32_t active;
     /* Of a loop: the iteration's number, and states. */
@@ -162,6 +163,10 @@ const struct dim *grid_terms(struct grid_maker *m, const bool *needed, uint32_t 
 /* An element of a product, in a part of sums. */
 uint32_t grid_multiply(struct grid_maker *m, const struct ir_op *op,
                        const struct grid_place *place);
+/* An op that has rows, in a part of sums: softmax and the like of one operand, whose rows are the
+ * terms. */
+uint32_t grid_row_of_terms(struct grid_maker *m, const struct ir_op *op,
+                           const struct grid_place *place);
 /* Is it better if threads that are side by side have elements that are, of the part being made, and
  * not terms? */
 bool grid_is_across(const struct grid_maker *m);

@@ -6,13 +6,16 @@
 #include <string.h>
 
 #include "gir/grid_maker.h"
-#include "ir/fuse.h"
+#include "gir/rows.h"
+#include "ir/row.h"
 
 /* A row is read once for each element that needs it: of more multiplications, others are faster
  * that keep a tile of both operands; and of more elements and rows. */
 #define MOST_MULTIPLICATIONS (INT64_C(1) << 22)
 #define FEW_ROWS 8
 #define FEW_ELEMENTS 16384
+/* The same where an operand is computed for each of them. */
+#define MOST_COMPUTED (INT64_C(1) << 18)
 /* So many times the multiplications that the products themselves have. */
 #define MOST_WORK 2
 
@@ -57,15 +60,23 @@ static bool count(const struct dim *const *dims, int n, int64_t *product)
     return true;
 }
 
+/* Of all elements; false: nobody knows how many, or too many to say. */
+static bool count_multiplications(const struct ir_op *op, int64_t *multiplications)
+{
+    const struct ir_type *type = op->results[0].type;
+    int64_t elements, terms;
+    return count(type->dims, type->rank, &elements) && dim_is_const(terms_of(op), &terms) &&
+           !__builtin_mul_overflow(elements, terms, multiplications);
+}
+
 /* Are they few enough? */
 static bool is_small(const struct ir_op *op)
 {
     const struct ir_type *type = op->results[0].type;
-    int64_t elements, m, n, terms, multiplications;
-    if (!count(type->dims, type->rank, &elements) ||
+    int64_t elements, m, n, multiplications;
+    if (!count_multiplications(op, &multiplications) || !count(type->dims, type->rank, &elements) ||
         !dim_is_const(type->dims[type->rank - 2], &m) ||
-        !dim_is_const(type->dims[type->rank - 1], &n) || !dim_is_const(terms_of(op), &terms) ||
-        __builtin_mul_overflow(elements, terms, &multiplications))
+        !dim_is_const(type->dims[type->rank - 1], &n))
         return false;
     const int64_t few = m < n ? m : n;
     return few <= 1 || (multiplications <= MOST_MULTIPLICATIONS &&
@@ -128,6 +139,23 @@ static uint32_t factor(struct grid_maker *m, const struct ir_op *op, uint32_t op
     return step;
 }
 
+/* Is the operand more than what is read? */
+static bool is_computed(const struct ir_op *op, uint32_t operand)
+{
+    const struct ir_op *maker = ir_operand(op, operand)->op;
+    while (maker && ir_op_is(maker, IR_OP_access))
+        maker = ir_operand(maker, 0)->op;
+    return maker && !ir_op_is(maker, IR_OP_Constant);
+}
+
+/* Is it, and that too often? */
+static bool computes_too_much(const struct ir_op *op)
+{
+    int64_t multiplications;
+    return (is_computed(op, 0) || is_computed(op, 1)) &&
+           (!count_multiplications(op, &multiplications) || multiplications > MOST_COMPUTED);
+}
+
 static uint32_t times(struct grid_maker *m, tssa_dtype type, uint32_t step, float by)
 {
     if (by == 1)
@@ -155,14 +183,26 @@ static uint32_t finish(struct grid_maker *m, const struct ir_op *op, uint32_t su
     return gir_make_scalar(&m->maker, SCALAR_ADD, type->dtype, (uint32_t[]){sum, more});
 }
 
+/* One for each element of the part. */
+static bool add_sums(struct grid_maker *m)
+{
+    int64_t elements;
+    if (!count(m->part->dims, m->part->rank - 1, &elements))
+        return grid_refuse(m, "nobody knows how often the product would be computed");
+    m->sums += elements;
+    return true;
+}
+
 uint32_t grid_multiply(struct grid_maker *m, const struct ir_op *op, const struct grid_place *place)
 {
     const tssa_dtype type = op->results[0].type->dtype;
     const char *why = grid_product_refuses(op);
     if (why || !m->part->sums || m->in_term)
         return grid_refuse(m, why ? why : "a product is needed for each term of another");
+    if (computes_too_much(op))
+        return grid_refuse(m, "operands of products would be computed again and again");
     const uint32_t a = factor(m, op, 0, place), b = factor(m, op, 1, place);
-    if (m->maker.why)
+    if (m->maker.why || !add_sums(m))
         return 0;
     uint32_t term = gir_make_scalar(&m->maker, SCALAR_MUL, type, (uint32_t[]){a, b});
     const struct dim *terms = terms_of(op);
@@ -174,6 +214,30 @@ uint32_t grid_multiply(struct grid_maker *m, const struct ir_op *op, const struc
                                                                .type = (uint8_t)type,
                                                                .operands = {term}});
     return ir_op_is(op, IR_OP_Gemm) ? finish(m, op, sum, place) : sum;
+}
+
+/* ---- Rows of terms --------------------------------------------------------------------------- */
+
+/* Are the op's rows what the terms are of? */
+static bool is_row_of_terms(const struct grid_maker *m, const struct ir_op *op,
+                            const struct grid_place *place)
+{
+    const int last = place->rank - 1;
+    bool is = m->in_term && ir_row_axes(op) == 1 && !ir_row_folds(op) && op->n_operands == 1 &&
+              place->at[last] == m->term &&
+              ir_operand(op, 0)->type->dims[last] == m->part->dims[m->part->rank - 1];
+    for (int i = 0; i < last; i++)
+        is &= place->at[i] != m->term;
+    return is;
+}
+
+uint32_t grid_row_of_terms(struct grid_maker *m, const struct ir_op *op,
+                           const struct grid_place *place)
+{
+    if (!is_row_of_terms(m, op, place))
+        return grid_refuse(m, "rows are reduced that are no terms of a product");
+    const uint32_t step = grid_evaluate(m, ir_operand(op, 0), place);
+    return m->maker.why ? 0 : gir_make_row_op(&m->maker, op, &step);
 }
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
@@ -204,27 +268,13 @@ bool grid_is_across(const struct grid_maker *m)
     return m->part->sums && across;
 }
 
-static bool add_sums(const struct gir_grid_part *part, int64_t *sums)
-{
-    int64_t elements;
-    if (!part->sums)
-        return true;
-    if (!count(part->dims, part->rank - 1, &elements))
-        return false;
-    *sums += elements * count_sums(gir_codes(part->kernel), part->kernel->n_codes);
-    return true;
-}
-
 bool grid_multiplies_again(const struct grid_maker *m)
 {
-    int64_t elements, all = 0, sums = 0;
+    int64_t elements, all = 0;
     for (const struct ir_op *op = m->body->first; op; op = op->next) {
         const struct ir_type *type = op->n_results ? op->results[0].type : NULL;
         if (grid_multiplies(op) && count(type->dims, type->rank, &elements))
             all += elements;
     }
-    for (uint32_t i = 0; i < m->grid->n; i++)
-        if (!add_sums(&m->grid->parts[i], &sums))
-            return true;
-    return sums > MOST_WORK * all;
+    return m->sums > MOST_WORK * all;
 }

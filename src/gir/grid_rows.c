@@ -157,6 +157,8 @@ static uint32_t row_part(struct grid_maker *m, const struct ir_op *op)
 uint32_t grid_reduce(struct grid_maker *m, const struct ir_op *op, const struct grid_place *place)
 {
     uint32_t operands[GRID_MOST_OPERANDS];
+    if (m->part->sums)
+        return grid_row_of_terms(m, op, place);
     if ((!m->part->row && m->part->column < 0) || !is_here(m, op, place) ||
         op->n_operands > GRID_MOST_OPERANDS)
         return grid_refuse(m, "what is reduced is needed elsewhere than where it is");

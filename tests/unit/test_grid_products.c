@@ -313,6 +313,12 @@ static void add_products(struct program *p, int kind)
     case 2:
         text_puts(&p->ops, "%p = MatMul(%a, %b)\n%q = MatMul(%c, %d)\n%v0 = Add(%p, %q)\n");
         break;
+    case 3: /* of rows that are computed for it */
+        text_puts(&p->ops, "%o = Neg(%a)\n%p = Softmax(%o)\n%v0 = MatMul(%p, %b)\n");
+        break;
+    case 4:
+        text_puts(&p->ops, "%o = Abs(%a)\n%p = Tanh(%b)\n%v0 = MatMul(%o, %p)\n");
+        break;
     default: /* its rows are read the other way round */
         text_printf(&p->ops,
                     "%%p = MatMul(%%a, %%b)\n"
@@ -402,15 +408,17 @@ static void test_products_in_kernels(void **state)
     struct operands o;
     operands_open(&o, 12);
     for (int i = 0; i < ROUNDS; i++) {
-        const int kind = i % 4;
+        const int kind = i % 6;
         struct program p = {.random = &o.random,
                             .sizes = sizes_at(&o, (int)random_int(&o.random, 0, SIZES - 1)),
                             .l = operands_size(&o),
                             .batch = kind != 1 && random_chance(&o.random, 40) ? 2 : 0,
                             .turned = kind == 1 && random_chance(&o.random, 50),
                             .t = random_chance(&o.random, 30)};
-        if (p.sizes.m * p.sizes.n * (p.batch ? p.batch : 1) > 16384)
-            continue; /* large products are no kernel's */
+        const int64_t elements = p.sizes.m * p.sizes.n * (p.batch ? p.batch : 1);
+        const bool computes = kind == 3 || kind == 4;
+        if (elements > 16384 || (computes && elements * p.sizes.k > 1 << 18))
+            continue; /* such products are no kernel's */
         text_init(&p.ops, &allocator_default);
         add_products(&p, kind);
         add_ops(&p, (int)random_int(&o.random, 1, 8));
