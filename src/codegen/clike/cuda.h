@@ -119,7 +119,6 @@ SCALAR_FN double f64_fma(double a, double b, double c)
          first_of_tile < (rows);                                                                   \
          first_of_tile += blocks << (shift), r += blocks << (shift), __syncthreads())
 #define FIRST_GROUP(r, rows, shift) if (GROUP(shift) == 0 && r < (rows))
-#define UNROLL_TERMS _Pragma("unroll 4")
 /* What groups of a warp have comes to the first of them, which shares it in memory of the block;
  * once they have met, each thread joins what warps have. */
 #define MOST_WARPS 8

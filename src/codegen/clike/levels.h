@@ -38,6 +38,16 @@
 #define ROW_OF(number, count) ((number) < 0 ? (number) + (count) : (number))
 
 /* Of a whole, by number; outside of it there is nothing. */
+/*
+ * The terms of a group of a tile, from GROUP on, as many steps of GROUPS from each other as there
+ * are groups: `each` of them are read before the first is needed, those behind the end among them,
+ * which are none.
+ */
+#define EACH_TERM(first, n, shift, each)                                                           \
+    for (int64_t first = GROUP(shift); first < (n); first += GROUPS(shift) * (int64_t)(each))      \
+    UNROLL for (int term = 0; term < (each); term++)
+#define TERM_FROM(first, shift) first + term *(int64_t)GROUPS(shift)
+
 #define IS_IN(number, count) ((uint64_t)(number) < (uint64_t)(count))
 #define LOOK_UP(type, memory, number, count)                                                       \
     (IS_IN(number, count) ? LOAD(type, memory, (number) * (int64_t)sizeof(type)) : (type)0)

@@ -102,7 +102,6 @@ SCALAR_FN double f64_fma(double a, double b, double c)
          first_of_tile < (rows);                                                                   \
          first_of_tile += blocks << (shift), r += blocks << (shift), barrier(CLK_LOCAL_MEM_FENCE))
 #define FIRST_GROUP(r, rows, shift) if (GROUP(shift) == 0 && r < (rows))
-#define UNROLL_TERMS
 /* Each shares what it has in memory of the block; once all have met, each joins what groups have.
  */
 #define SHARE_GROUPS(type, combine, sums, number, shift)                                           \

@@ -19,6 +19,7 @@
  * variables around it.
  */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "codegen/clike/printer.h"
 #include "gir/form.h"
@@ -318,9 +319,12 @@ static void combine_steps(struct printer *p)
     {
         const struct gir_code *code = &gir_codes(p->kernel)[i];
         clike_indent(p);
-        text_printf(p->text, "s%" PRIu32 " = ", i);
+        text_printf(p->text, "s%" PRIu32 " = %s", i, p->form == CLIKE_TILES ? "i < n ? " : "");
         print_combine(p, code);
-        text_printf(p->text, "(s%" PRIu32 ", v%" PRIu32 ");\n", i, code->operands[0]);
+        text_printf(p->text, "(s%" PRIu32 ", v%" PRIu32 ")", i, code->operands[0]);
+        if (p->form == CLIKE_TILES)
+            text_printf(p->text, " : s%" PRIu32, i);
+        text_puts(p->text, ";\n");
     }
     if (!has_levels(p))
         return;
@@ -381,6 +385,8 @@ static void print_reducing(struct printer *p, const char *loop, const char *come
 {
     begin_levels(p);
     open_block(p, loop);
+    if (p->form == CLIKE_TILES)
+        line(p, "const int64_t i = TERM_FROM(first, shift);");
     print_steps(p);
     combine_steps(p);
     close_block(p);
@@ -415,6 +421,18 @@ static void print_groups(const struct printer *p)
     line(p, "MEET_GROUPS;");
 }
 
+/* Of each reduction of the pass: how many terms a thread reads at a time. A few reads in all hide
+ * what one takes, of more there are no registers. */
+static unsigned terms_each(const struct printer *p)
+{
+    unsigned n = 0;
+    EACH_REDUCTION(p, i)
+    {
+        n++;
+    }
+    return n <= 2 ? 8 : n <= 4 ? 4 : 2;
+}
+
 /* What lanes, or groups of a tile, have is declared around them, as o0, o1, ... */
 static void print_lanes(struct printer *p)
 {
@@ -426,9 +444,9 @@ static void print_lanes(struct printer *p)
                     clike_type_of(gir_codes(p->kernel)[i].type), i);
     }
     open_block(p, "EACH_LANE");
-    print_reducing(p,
-                   tiles ? "UNROLL_TERMS for (int64_t i = GROUP(shift); i < n; i += GROUPS(shift))"
-                         : "for (int64_t i = LANE; i < n; i += LANE_COUNT)",
+    char terms[64];
+    snprintf(terms, sizeof terms, "EACH_TERM(first, n, shift, %u)", terms_each(p));
+    print_reducing(p, tiles ? terms : "for (int64_t i = LANE; i < n; i += LANE_COUNT)",
                    "OF_LANE(o%" PRIu32 ") = s%" PRIu32 ";\n");
     close_block(p);
     if (tiles)

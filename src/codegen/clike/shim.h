@@ -65,7 +65,6 @@ static inline int shim_turn(int turn, int count)
 #define GROUP(shift) ((void)(shift), LANE)
 #define GROUPS(shift) LANE_COUNT
 #define FIRST_GROUP(r, rows, shift)
-#define UNROLL_TERMS
 #define SHARE_GROUPS(type, combine, sums, number, shift)
 #define MEET_GROUPS
 #define JOIN_GROUPS(type, name, combine, sums, number, shift)                                      \
