@@ -729,6 +729,9 @@ typedef struct tssa_session_work {
     uint64_t copies;        /* between the host's memory and the device's */
     uint64_t copied_bytes;
     uint64_t replays; /* of recordings: all that these hold is counted above as well */
+    /* of the host for the device, before it could go on: for sizes and conditions that data tells,
+     * and what it computes itself; not for what the run returns */
+    uint64_t waits;
 } tssa_session_work;
 
 /* TSSA_UNSUPPORTED where the session's device does not count. Before the first run all are 0. */

@@ -118,3 +118,126 @@ KERNEL k2(GIVEN(OPERAND, x), GIVEN(OPERAND, counts), GIVEN(RESULT, told), GIVEN(
         }
     }
 }
+
+/* ---- Several lists --------------------------------------------------------------------------- */
+
+/*
+ * Of truth values, each by itself: so many chunks are a unit, and units up to `end` are of one
+ * list.
+ */
+#define LIST(i) GIVEN(OPERAND, x##i), int64_t end##i, int64_t count##i
+#define TAKE(i)                                                                                    \
+    {                                                                                              \
+        x = PLACE_OF(x##i);                                                                        \
+        end = end##i;                                                                              \
+        count = count##i;                                                                          \
+    }
+#define TAKE_NEXT(i)                                                                               \
+    if (unit >= end) {                                                                             \
+        begin = end;                                                                               \
+        TAKE(i)                                                                                    \
+    }
+#define IS_TRUE 255 /* any of these bits */
+
+/* What the thread has of the unit that begins there. */
+SCALAR_FN int64_t count_own(OPERAND_IN_PLACE x, int64_t first, int64_t count, int64_t span)
+{
+    int64_t own = 0;
+    for (int64_t chunk = 0; chunk < span; chunk++)
+        own += count_bits(find(x, first + chunk * CHUNK + OWN * EACH, count, IS_TRUE));
+    return own;
+}
+
+/* How many each unit has, for the host as well. */
+KERNEL k3(LIST(0), LIST(1), LIST(2), LIST(3), LIST(4), LIST(5), LIST(6), LIST(7),
+          GIVEN(RESULT, counts), GIVEN(RESULT, told), int64_t units, int64_t span)
+{
+    AFTER_OTHERS;
+    SHARED(int64_t, sums[THREADS]);
+    for (int64_t unit = BLOCK; unit < units; unit += BLOCKS) {
+        const int64_t at = unit * (int64_t)sizeof(int64_t);
+        OPERAND_IN_PLACE x;
+        int64_t begin = 0, end, count;
+        TAKE(0)
+        TAKE_NEXT(1)
+        TAKE_NEXT(2)
+        TAKE_NEXT(3)
+        TAKE_NEXT(4)
+        TAKE_NEXT(5)
+        TAKE_NEXT(6)
+        TAKE_NEXT(7)
+        add_up(sums, count_own(x, (unit - begin) * span * CHUNK, count, span));
+        if (OWN == 0) {
+            STORE(int64_t, PLACE_OF(counts), at, sums[THREADS - 1]);
+            STORE(int64_t, PLACE_OF(told), at, sums[THREADS - 1]);
+        }
+    }
+}
+
+#undef LIST
+#undef TAKE
+#define LIST(i)                                                                                    \
+    GIVEN(OPERAND, x##i), GIVEN(RESULT, y##i), int64_t end##i, int64_t count##i, int64_t columns##i
+#define TAKE(i)                                                                                    \
+    {                                                                                              \
+        x = PLACE_OF(x##i);                                                                        \
+        y = PLACE_OF(y##i);                                                                        \
+        end = end##i;                                                                              \
+        count = count##i;                                                                          \
+        columns = columns##i;                                                                      \
+    }
+
+/* An element's number; of rows its row, and then, behind all rows, its column. */
+SCALAR_FN void put(RESULT_IN_PLACE y, int64_t at, int64_t number, int64_t columns, int64_t found)
+{
+    STORE(int64_t, y, at * (int64_t)sizeof(int64_t), columns ? number / columns : number);
+    if (columns)
+        STORE(int64_t, y, (found + at) * (int64_t)sizeof(int64_t), number % columns);
+}
+
+/* Of each list as many coordinates as it has elements that are true. If nothing is counted, a unit
+ * is all of its list, and the host is told here. */
+KERNEL k4(LIST(0), LIST(1), LIST(2), LIST(3), LIST(4), LIST(5), LIST(6), LIST(7),
+          GIVEN(OPERAND, counts), GIVEN(RESULT, told), int64_t units, int64_t span,
+          int64_t is_counted)
+{
+    AFTER_OTHERS;
+    SHARED(int64_t, sums[THREADS]);
+    for (int64_t unit = BLOCK; unit < units; unit += BLOCKS) {
+        OPERAND_IN_PLACE x;
+        RESULT_IN_PLACE y;
+        int64_t begin = 0, end, count, columns, before = 0, all = 0;
+        TAKE(0)
+        TAKE_NEXT(1)
+        TAKE_NEXT(2)
+        TAKE_NEXT(3)
+        TAKE_NEXT(4)
+        TAKE_NEXT(5)
+        TAKE_NEXT(6)
+        TAKE_NEXT(7)
+        const int64_t first = (unit - begin) * span * CHUNK;
+        for (int64_t other = begin + OWN; is_counted && other < end; other += THREADS) {
+            const int64_t found = LOAD(int64_t, PLACE_OF(counts), other * (int64_t)sizeof(int64_t));
+            all += found;
+            before += other < unit ? found : 0;
+        }
+        if (!is_counted)
+            all = count_own(x, first, count, span);
+        add_up(sums, before);
+        int64_t at = sums[THREADS - 1];
+        add_up(sums, all);
+        const int64_t found = sums[THREADS - 1];
+        if (!is_counted && OWN == 0)
+            STORE(int64_t, PLACE_OF(told), unit * (int64_t)sizeof(int64_t), found);
+        for (int64_t chunk = 0; chunk < span; chunk++) {
+            const int64_t own_first = first + chunk * CHUNK + OWN * EACH;
+            const int own = find(x, own_first, count, IS_TRUE);
+            add_up(sums, count_bits(own));
+            int64_t place = at + sums[OWN] - count_bits(own);
+            at += sums[THREADS - 1];
+            for (int e = 0; e < EACH; e++)
+                if (own >> e & 1)
+                    put(y, place++, own_first + e, columns, found);
+        }
+    }
+}

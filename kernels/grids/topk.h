@@ -5,7 +5,7 @@
  * k0 compares all elements with each other for that: a thread, which has one, compares it with all
  * others; keys of these are in the block's memory, as many as it has threads at a time. k1, of long
  * lines of which few are wanted, goes through the line some times to find what divides these from
- * the others, and sorts only these; a line is a block's.
+ * the others, and sorts only these; a line is a block's. k2 does both, of several lists.
  */
 #define OWN (WARP * LANE_COUNT + LANE)
 
@@ -26,35 +26,92 @@ SCALAR_FN T_BITS key_of(T x, int64_t largest)
     return (T_BITS)(largest ? ~key : key);
 }
 
+struct line {
+    OPERAND_IN_PLACE first;
+    int64_t step, largest;
+    int n;
+};
+
+SCALAR_FN T_BITS key_at(struct line line, int i)
+{
+    return key_of(LOAD(T, line.first, i * line.step), line.largest);
+}
+
+/* Where the elements of a line go: from `first` on, so many apart. */
+struct places {
+    RESULT_IN_PLACE values;
+    RESULT_IN_PLACE indices;
+    int64_t first, step, with_values, with_indices;
+};
+
+SCALAR_FN void put(struct line line, struct places to, int64_t place, int i)
+{
+    const int64_t at = to.first + place * to.step;
+    if (to.with_values)
+        STORE(T, to.values, at * (int64_t)sizeof(T), LOAD(T, line.first, i * line.step));
+    if (to.with_indices)
+        STORE(int64_t, to.indices, at * (int64_t)sizeof(int64_t), i);
+}
+
+/* Of as many elements as the block has threads, from one on. */
+PART compare(struct line line, int first_own, int64_t k, struct places to,
+             SHARED_PLACE(T_BITS) keys)
+{
+    const int i = first_own + OWN;
+    const T_BITS key = i < line.n ? key_at(line, i) : 0;
+    int64_t before = 0;
+    for (int first = 0; first < line.n; first += THREADS) {
+        const int there = line.n - first < THREADS ? line.n - first : THREADS;
+        MEET;
+        if (OWN < there)
+            keys[OWN] = key_at(line, first + OWN);
+        MEET;
+        for (int other = 0; other < there; other++)
+            before += keys[other] < key || (keys[other] == key && first + other < i);
+    }
+    if (i < line.n && before < k)
+        put(line, to, before, i);
+}
+
+/* Of the lines along an axis of `n` elements, behind which are axes of `inner` elements. */
+SCALAR_FN struct line line_of(OPERAND_IN_PLACE x, int64_t number, int64_t n, int64_t inner,
+                              int64_t largest)
+{
+    struct line line;
+    line.first = x + (number / inner * n * inner + number % inner) * (int64_t)sizeof(T);
+    line.step = inner * (int64_t)sizeof(T);
+    line.largest = largest;
+    line.n = (int)n;
+    return line;
+}
+
+SCALAR_FN struct places places_of(RESULT_IN_PLACE values, RESULT_IN_PLACE indices, int64_t number,
+                                  int64_t k, int64_t inner, int64_t with_values,
+                                  int64_t with_indices)
+{
+    struct places to;
+    to.values = values;
+    to.indices = indices;
+    to.first = number / inner * k * inner + number % inner;
+    to.step = inner;
+    to.with_values = with_values;
+    to.with_indices = with_indices;
+    return to;
+}
+
 KERNEL k0(GIVEN(OPERAND, x), GIVEN(RESULT, values), GIVEN(RESULT, indices), int64_t lines,
           int64_t n, int64_t inner, int64_t k, int64_t largest, int64_t with_values,
           int64_t with_indices)
 {
     AFTER_OTHERS;
     SHARED(T_BITS, keys[THREADS]);
-    const int64_t groups = (n + THREADS - 1) / THREADS, step = inner * (int64_t)sizeof(T);
+    const int64_t groups = (n + THREADS - 1) / THREADS;
     for (int64_t job = BLOCK; job < lines * groups; job += BLOCKS) {
-        const int64_t line = job / groups, i = job % groups * THREADS + OWN,
-                      from = (line / inner * n * inner + line % inner) * (int64_t)sizeof(T);
-        const T own = i < n ? LOAD(T, PLACE_OF(x), from + i * step) : 0;
-        const T_BITS key = key_of(own, largest);
-        int64_t before = 0;
-        for (int64_t first = 0; first < n; first += THREADS) {
-            const int there = n - first < THREADS ? (int)(n - first) : THREADS;
-            MEET;
-            if (OWN < there)
-                keys[OWN] = key_of(LOAD(T, PLACE_OF(x), from + (first + OWN) * step), largest);
-            MEET;
-            for (int other = 0; other < there; other++)
-                before += keys[other] < key || (keys[other] == key && first + other < i);
-        }
-        if (i < n && before < k) {
-            const int64_t to = (line / inner * k + before) * inner + line % inner;
-            if (with_values)
-                STORE(T, PLACE_OF(values), to * (int64_t)sizeof(T), own);
-            if (with_indices)
-                STORE(int64_t, PLACE_OF(indices), to * (int64_t)sizeof(int64_t), i);
-        }
+        const int64_t line = job / groups;
+        compare(line_of(PLACE_OF(x), line, n, inner, largest), (int)(job % groups) * THREADS, k,
+                places_of(PLACE_OF(values), PLACE_OF(indices), line, k, inner, with_values,
+                          with_indices),
+                keys);
     }
 }
 
@@ -67,23 +124,12 @@ KERNEL k0(GIVEN(OPERAND, x), GIVEN(RESULT, values), GIVEN(RESULT, indices), int6
 #define COUNTS 3
 #define COUNT_BITS 21
 
-struct line {
-    OPERAND_IN_PLACE first;
-    int64_t step, largest;
-    int n;
-};
-
 /* Chosen are keys less than this one, and of equal ones the elements with numbers less than this.
  */
 struct limit {
     T_BITS key;
     int number;
 };
-
-SCALAR_FN T_BITS key_at(struct line line, int i)
-{
-    return key_of(LOAD(T, line.first, i * line.step), line.largest);
-}
 
 SCALAR_FN int is_chosen(T_BITS key, int i, struct limit limit)
 {
@@ -238,6 +284,18 @@ PART sort(int room, SHARED_PLACE(T_BITS) keys, SHARED_PLACE(int) numbers)
 }
 
 /* No more than MOST_CHOSEN, and not all, of a line, whose elements COUNT_BITS can count. */
+PART choose(struct line line, int k, struct places to, SHARED_PLACE(uint64_t) sums,
+            SHARED_PLACE(T_BITS) keys, SHARED_PLACE(int) numbers)
+{
+    int room = 1;
+    while (room < k)
+        room *= 2;
+    gather(line, limit_of(line, k, sums), k, room, sums, keys, numbers);
+    sort(room, keys, numbers);
+    for (int i = OWN; i < k; i += THREADS)
+        put(line, to, i, numbers[i]);
+}
+
 KERNEL k1(GIVEN(OPERAND, x), GIVEN(RESULT, values), GIVEN(RESULT, indices), int64_t lines,
           int64_t n, int64_t inner, int64_t k, int64_t largest, int64_t with_values,
           int64_t with_indices)
@@ -246,24 +304,63 @@ KERNEL k1(GIVEN(OPERAND, x), GIVEN(RESULT, values), GIVEN(RESULT, indices), int6
     SHARED(uint64_t, sums[THREADS + LANE_COUNT]);
     SHARED(T_BITS, keys[MOST_CHOSEN]);
     SHARED(int, numbers[MOST_CHOSEN]);
-    int room = 1;
-    while (room < k)
-        room *= 2;
-    for (int64_t job = BLOCK; job < lines; job += BLOCKS) {
-        struct line line;
-        line.first = PLACE_OF(x) + (job / inner * n * inner + job % inner) * (int64_t)sizeof(T);
-        line.step = inner * (int64_t)sizeof(T);
-        line.largest = largest;
-        line.n = (int)n;
-        gather(line, limit_of(line, (int)k, sums), (int)k, room, sums, keys, numbers);
-        sort(room, keys, numbers);
-        for (int i = OWN; i < k; i += THREADS) {
-            const int64_t to = (job / inner * k + i) * inner + job % inner;
-            if (with_values)
-                STORE(T, PLACE_OF(values), to * (int64_t)sizeof(T),
-                      LOAD(T, line.first, numbers[i] * line.step));
-            if (with_indices)
-                STORE(int64_t, PLACE_OF(indices), to * (int64_t)sizeof(int64_t), numbers[i]);
-        }
+    for (int64_t job = BLOCK; job < lines; job += BLOCKS)
+        choose(line_of(PLACE_OF(x), job, n, inner, largest), (int)k,
+               places_of(PLACE_OF(values), PLACE_OF(indices), job, k, inner, with_values,
+                         with_indices),
+               sums, keys, numbers);
+}
+
+/* ---- k2 -------------------------------------------------------------------------------------- */
+
+/*
+ * Several lists, each by itself, of which blocks up to `end` have one: each of them compares some
+ * of its elements with all of them, or the one that it has chooses. `how` is as topk.h has it.
+ */
+#define LIST(i)                                                                                    \
+    GIVEN(OPERAND, x##i), GIVEN(RESULT, values##i), GIVEN(RESULT, indices##i), int64_t end##i,     \
+        int64_t n##i, int64_t k##i, int64_t how##i
+#define TAKE(i)                                                                                    \
+    {                                                                                              \
+        x = PLACE_OF(x##i);                                                                        \
+        values = PLACE_OF(values##i);                                                              \
+        indices = PLACE_OF(indices##i);                                                            \
+        end = end##i;                                                                              \
+        n = n##i;                                                                                  \
+        k = k##i;                                                                                  \
+        how = how##i;                                                                              \
+    }
+#define TAKE_NEXT(i)                                                                               \
+    if (job >= end) {                                                                              \
+        begin = end;                                                                               \
+        TAKE(i)                                                                                    \
+    }
+
+KERNEL k2(LIST(0), LIST(1), LIST(2), LIST(3), LIST(4), LIST(5), LIST(6), LIST(7), int64_t jobs)
+{
+    AFTER_OTHERS;
+    SHARED(uint64_t, sums[THREADS + LANE_COUNT]);
+    SHARED(T_BITS, keys[MOST_CHOSEN]);
+    SHARED(int, numbers[MOST_CHOSEN]);
+    for (int64_t job = BLOCK; job < jobs; job += BLOCKS) {
+        OPERAND_IN_PLACE x;
+        RESULT_IN_PLACE values;
+        RESULT_IN_PLACE indices;
+        int64_t begin = 0, end, n, k, how;
+        TAKE(0)
+        TAKE_NEXT(1)
+        TAKE_NEXT(2)
+        TAKE_NEXT(3)
+        TAKE_NEXT(4)
+        TAKE_NEXT(5)
+        TAKE_NEXT(6)
+        TAKE_NEXT(7)
+        const struct line line = line_of(x, 0, n, 1, how & LARGEST);
+        const struct places to =
+            places_of(values, indices, 0, k, 1, how & WITH_VALUES, how & WITH_INDICES);
+        if (how & CHOOSES)
+            choose(line, (int)k, to, sums, keys, numbers);
+        else
+            compare(line, (int)(job - begin) * THREADS, k, to, keys);
     }
 }

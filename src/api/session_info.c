@@ -52,7 +52,8 @@ tssa_status *tssa_session_counts(tssa_session *session, tssa_session_work *work)
                                 .allocations = counts.allocations,
                                 .copies = counts.copies,
                                 .copied_bytes = counts.copied_bytes,
-                                .replays = counts.replays};
+                                .replays = counts.replays,
+                                .waits = counts.waits};
     return NULL;
 }
 

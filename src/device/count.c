@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/count.h"
 
+#include "device/infer_dims.h"
 #include "ir/cost.h"
 #include "ir/fuse.h"
 #include "ir/update.h"
@@ -138,6 +139,40 @@ void count_bytes(const struct kernel_args *args, const uint32_t *updates, count_
                      ? updated_bytes(args, i, dim)
                      : tensor_bytes_of(args->outputs[i]) * (region ? 2 : 1);
     args->env->stream->counts.bytes += bytes;
+}
+
+static bool told_by_plan(void *context, const struct dim *symbol, int64_t *value)
+{
+    const struct kernel_sizes *sizes = context;
+    return sizes->dim(sizes, symbol, value);
+}
+
+static tssa_status *tells(const struct kernel_args *args, uint32_t index, bool *told)
+{
+    const struct ir_type *type = args->op->results[index].type;
+    int64_t dims[TSSA_MAX_RANK];
+    bool has[TSSA_MAX_RANK], all = true;
+    for (int i = 0; i < type->rank; i++)
+        all &= has[i] = dim_eval(type->dims[i], told_by_plan, (void *)args->env->sizes, &dims[i]);
+    if (!all)
+        TRY(device_infer_dims(args, index, has, dims));
+    *told = true;
+    for (int i = 0; i < type->rank; i++)
+        *told &= has[i];
+    return NULL;
+}
+
+tssa_status *count_wait(const struct kernel_args *args)
+{
+    struct device_counts *counts = &args->env->stream->counts;
+    const struct device_counts before = *counts;
+    bool told = true;
+    for (uint32_t i = 0; i < args->n_outputs && told; i++)
+        if (args->outputs[i])
+            TRY(tells(args, i, &told));
+    *counts = before; /* what was read to tell is not what a device would read */
+    counts->waits += !told;
+    return NULL;
 }
 
 void count_copy_first(const struct kernel_args *args, uint32_t output)

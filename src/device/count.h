@@ -24,6 +24,8 @@ tssa_status *count_find_updates(const struct ir_op *op, struct arena *arena,
 
 /* What is read and written; the outputs are made. `updates` as above. */
 void count_bytes(const struct kernel_args *args, const uint32_t *updates, count_dim_fn dim);
+/* A wait, where neither the plan nor the operands that the host has tell a size of a result. */
+tssa_status *count_wait(const struct kernel_args *args);
 /* A launch that copies what could not be taken into the output, which is made. */
 void count_copy_first(const struct kernel_args *args, uint32_t output);
 /* A launch that changes operand 0, whose memory it has taken or has not; the output is made. */

@@ -254,6 +254,7 @@ struct device_counts {
     uint64_t launches, library_calls, bytes;
     uint64_t allocations, copies, copied_bytes; /* copies: between host and device */
     uint64_t replays;                           /* what these asked for is counted as well */
+    uint64_t waits; /* of the host, before it could go on: not for what the run returns */
 };
 
 /* What a stream of any device begins with. */

@@ -142,6 +142,9 @@ bool dim_broadcasts(const struct dim *dim, const struct dim *to);
  */
 typedef bool (*dim_lookup)(void *context, const struct dim *symbol, int64_t *value);
 bool dim_eval(const struct dim *dim, dim_lookup lookup, void *context, int64_t *value);
+/* The same where `lookup` may know the value of an expression, as a shape tells min(N, 1000), and
+ * not that of its symbols: it is asked for each part, the whole first. */
+bool dim_eval_parts(const struct dim *dim, dim_lookup lookup, void *context, int64_t *value);
 
 /* "2*N + 1", "ceildiv(N, 3)", "min(N, 1000)"; and back. Symbols that are not identifiers are
  * quoted. */

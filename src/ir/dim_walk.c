@@ -41,28 +41,44 @@ static bool accumulate(const struct dim *dim, uint32_t i, int64_t term, int64_t 
     }
 }
 
-bool dim_eval(const struct dim *dim, dim_lookup lookup, void *context, int64_t *value)
+/* `of_parts`: `lookup` may know more than symbols. */
+static bool evaluate(const struct dim *dim, bool of_parts, dim_lookup lookup, void *context,
+                     int64_t *value)
 {
     int64_t a, b, result = dim->kind == DIM_PRODUCT ? 1 : dim->value;
+    if (of_parts && dim->kind != DIM_CONST && lookup(context, dim, value))
+        return true;
     switch (dim->kind) {
     case DIM_CONST:
         *value = dim->value;
         return true;
     case DIM_SYMBOL:
-        return lookup(context, dim, value);
+        return !of_parts && lookup(context, dim, value);
     case DIM_FLOORDIV:
     case DIM_CEILDIV:
     case DIM_MOD:
-        return dim_eval(dim->terms[0], lookup, context, &a) &&
-               dim_eval(dim->terms[1], lookup, context, &b) && divide(dim->kind, a, b, value);
+        return evaluate(dim->terms[0], of_parts, lookup, context, &a) &&
+               evaluate(dim->terms[1], of_parts, lookup, context, &b) &&
+               divide(dim->kind, a, b, value);
     default:
         break;
     }
     for (uint32_t i = 0; i < dim->n_terms; i++)
-        if (!dim_eval(dim->terms[i], lookup, context, &a) || !accumulate(dim, i, a, &result))
+        if (!evaluate(dim->terms[i], of_parts, lookup, context, &a) ||
+            !accumulate(dim, i, a, &result))
             return false;
     *value = result;
     return true;
+}
+
+bool dim_eval(const struct dim *dim, dim_lookup lookup, void *context, int64_t *value)
+{
+    return evaluate(dim, false, lookup, context, value);
+}
+
+bool dim_eval_parts(const struct dim *dim, dim_lookup lookup, void *context, int64_t *value)
+{
+    return evaluate(dim, true, lookup, context, value);
 }
 
 /* ---- Substitution ---------------------------------------------------------------------------- */

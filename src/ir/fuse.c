@@ -113,6 +113,23 @@ bool ir_fuse_moves_elements(const struct ir_op *op, uint32_t operand)
            (ir_op_is(op, IR_OP_assign) && operand == 1);
 }
 
+enum { LISTS_FOUND = 256, LISTS_SORTED = 512 };
+
+uint32_t ir_fuse_lists(const struct ir_op *op)
+{
+    const struct ir_value *x = op->n_operands && !op->opaque ? ir_operand(op, 0) : NULL;
+    if (!x || x->type->kind != TYPE_TENSOR)
+        return 0;
+    const tssa_dtype dtype = x->type->dtype;
+    const int rank = x->type->rank;
+    if (ir_op_is(op, IR_OP_NonZero))
+        return dtype == TSSA_BOOL && (rank == 1 || rank == 2) ? LISTS_FOUND : 0;
+    return ir_op_is(op, IR_OP_TopK) && rank == 1 && ir_operand(op, 1) &&
+                   dtype_in(T_F32F64 | T_INT, dtype)
+               ? LISTS_SORTED | (uint32_t)dtype
+               : 0;
+}
+
 struct ir_block *ir_fuse_body(const struct ir_op *op)
 {
     return ir_op_is(op, IR_OP_fuse) ? ir_op_block(op, IR_FUSE_BODY) : NULL;

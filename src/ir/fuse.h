@@ -57,7 +57,8 @@ struct cost_machine;
  * that: how many are kept before it, an element does not know); running sums and products along
  * another axis than the last one (ir_scan_axis), where all of a kernel go along the same one, in
  * the same direction; and small products of matrices with what is computed of them (of grids alone:
- * who has libraries for products has no use for it).
+ * who has libraries for products has no use for it). And, in kernels of their own, several ops on
+ * lists (ir_fuse_lists), which is what the CPU has no use for.
  */
 enum ir_fuses {
     IR_FUSES_ELEMENTWISE = 1,
@@ -73,7 +74,8 @@ enum ir_fuses {
     IR_FUSES_SCANS = 1024,
     IR_FUSES_PRODUCTS = 2048,
     IR_FUSES_ALL = 4095,
-    IR_FUSES_GRIDS = IR_FUSES_ALL & ~IR_FUSES_KEEPS
+    IR_FUSES_LISTS = 4096,
+    IR_FUSES_GRIDS = (IR_FUSES_ALL & ~IR_FUSES_KEEPS) | IR_FUSES_LISTS
 };
 
 /* What kernels are made of, as who makes them lends it to the pass `fuse`. */
@@ -146,6 +148,14 @@ int64_t ir_fuse_columns(const struct ir_type *type, int64_t axis);
 #define IR_FUSE_COLUMNS 8
 /* The mask, an operand of such an op. */
 struct ir_value *ir_fuse_mask(const struct ir_op *op);
+
+/*
+ * Is it a NonZero of truth values with no more than two axes, or a TopK of a list? Several of one
+ * kind, which is not 0, may be a fuse op, of up to IR_FUSE_LISTS, each of which stands by itself:
+ * one launch of a device is enough for them, and one time that its host waits.
+ */
+uint32_t ir_fuse_lists(const struct ir_op *op);
+#define IR_FUSE_LISTS 8
 
 /* The op's block; NULL: it is no fuse op, or has not got one (the verifier has not seen it). */
 struct ir_block *ir_fuse_body(const struct ir_op *op);

@@ -94,6 +94,8 @@ static const struct stage level_2[] = {
     STAGE(8, CLEAN),
     /* Other passes look for a MatMul, and for an Add. */
     STAGE(1, "make_gemms", "fold_pads", "fold_scales", "dead_code"),
+    /* Ops that no other pass knows; of sessions that fuse for themselves alone. */
+    STAGE(1, "group_lists"),
 };
 /* clang-format on */
 
@@ -195,7 +197,7 @@ static const char *refuses_none(void *user, const struct ir_op *fuse)
 }
 
 /* For who asks for the pass by name and lends nothing. */
-static const struct ir_fusion any_fusion = {.classes = IR_FUSES_ALL,
+static const struct ir_fusion any_fusion = {.classes = IR_FUSES_ALL | IR_FUSES_LISTS,
                                             .machine = &cost_cpu,
                                             .most_operands = 32,
                                             .moves_inside = true,

@@ -125,11 +125,18 @@ static tssa_status *copy_tensor(struct run *run, enum space space, const struct 
     return stream->context->device->copy(stream, DEVICE_COPY_IN, there, here, tensor_bytes(from));
 }
 
+/* Is it there, and not copied already? */
+static bool is_due(const struct run *run, const struct plan_copy *copy)
+{
+    return run->slots[copy->from].kind == TSSA_KIND_TENSOR &&
+           run->slots[copy->to].kind == TSSA_KIND_NONE;
+}
+
 static tssa_status *copy_value(struct run *run, const struct plan_copy *copy)
 {
     struct value *from = &run->slots[copy->from], *to = &run->slots[copy->to];
-    if (from->kind != TSSA_KIND_TENSOR || to->kind != TSSA_KIND_NONE)
-        return NULL; /* not there, or copied already */
+    if (!is_due(run, copy))
+        return NULL;
     struct pool *pool = copy->space == SPACE_HOST ? &run->pool : &run->device_pool;
     struct buffer *buffer = pool_alloc(pool, tensor_bytes(&from->tensor));
     TRY_ALLOC(buffer);
@@ -148,6 +155,8 @@ static tssa_status *copy_all(struct run *run, const struct plan_copies *copies)
     for (uint32_t i = 0; i < copies->count; i++) {
         if (records && copies->items[i].space == SPACE_HOST)
             continue;
+        if (copies->items[i].space == SPACE_HOST && is_due(run, &copies->items[i]))
+            run->streams[SPACE_DEVICE]->counts.waits++;
         TRY(copy_value(run, &copies->items[i]));
         if (copies->items[i].release)
             value_release(&run->slots[copies->items[i].from]);

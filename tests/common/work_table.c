@@ -14,7 +14,7 @@
 
 static const char columns[] =
     "# model                       launches  library        bytes   allocs   copies "
-    "copied_bytes\n";
+    "copied_bytes    waits\n";
 
 void work_table_open(struct work_table *table, const char *name, const char *test)
 {
@@ -40,9 +40,9 @@ void work_table_add(struct work_table *table, const char *path, const tssa_sessi
     const char *name = name_of(path);
     text_printf(&table->found,
                 "%-28.*s %8" PRIu64 " %8" PRIu64 " %12" PRIu64 " %8" PRIu64 " %8" PRIu64
-                " %12" PRIu64 "\n",
+                " %12" PRIu64 " %8" PRIu64 "\n",
                 (int)strcspn(name, "/"), name, work->launches, work->library_calls, work->bytes,
-                work->allocations, work->copies, work->copied_bytes);
+                work->allocations, work->copies, work->copied_bytes, work->waits);
 }
 
 static int compare(const char *found, const char *wanted)

@@ -51,16 +51,47 @@ static unsigned count_axes(const char *functions)
     return n;
 }
 
-/* One parameter, from `at` on, or as many as AXES are; where the next one begins, or NULL at the
- * end. */
+/* The parameters of the macro LIST, as it was last defined before `at`; NULL: it was not. */
+static const char *find_list(const char *at, const char *functions)
+{
+    static const char head[] = "#define LIST(i)";
+    const char *last = NULL, *next = functions;
+    while ((next = strstr(next, head)) && next < at)
+        last = next += strlen(head);
+    return last;
+}
+
+static bool is_between(char c)
+{
+    return isspace((unsigned char)c) || c == '\\';
+}
+
+static const char *print_given(const char *at, const char *functions, unsigned *n,
+                               struct text *text);
+
+/* Those of a list: up to the end of the macro's line, which goes on behind a backslash. */
+static void print_list(const char *at, const char *functions, unsigned *n, struct text *text)
+{
+    const char *end = at;
+    while (*end && (*end != '\n' || end[-1] == '\\'))
+        end++;
+    while (at && at < end)
+        at = print_given(at, functions, n, text);
+}
+
+/* One parameter, from `at` on, or as many as AXES or a LIST are; where the next one begins, or NULL
+ * at the end. */
 static const char *print_given(const char *at, const char *functions, unsigned *n,
                                struct text *text)
 {
     int depth = 0;
-    while (isspace((unsigned char)*at))
+    while (is_between(*at))
         at++;
+    const bool is_list = strncmp(at, "LIST(", 5) == 0;
+    if (is_list && find_list(at, functions))
+        print_list(find_list(at, functions), functions, n, text);
     const bool is_number = strncmp(at, "int64_t", 7) == 0, is_axes = strncmp(at, "AXES(", 5) == 0;
-    for (unsigned left = is_axes ? count_axes(functions) : 1; left; left--)
+    for (unsigned left = is_axes ? count_axes(functions) : !is_list; left; left--)
         text_printf(text, is_number || is_axes ? ", p[%u]" : ", fake_memory(p[%u])", (*n)++);
     for (; *at && (depth || (*at != ',' && *at != ')')); at++)
         depth += (*at == '(') - (*at == ')');

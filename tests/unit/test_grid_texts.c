@@ -221,6 +221,47 @@ static void test_compress(void **state)
     }
 }
 
+/* OpenCL has launches for operands of a few bytes, which are filled in. */
+static uint64_t most_launches(const char *device, uint64_t n)
+{
+    return strcmp(device, "cuda") == 0 ? n : UINT64_MAX;
+}
+
+/* Several lists are one op: small ones, of which a block has each, ones with many units, and more
+ * than are numbered before they are counted. */
+static void test_found_lists(void **state)
+{
+    static const int64_t rows[] = {0, 1, 60, 1000, 3000, 14000};
+    struct grids_run run;
+    struct operands o;
+    grids_run_open(&run, *state,
+                   "graph @g opset(\"\": 18) ir_version(8) (%x: bool[A], %y: bool[B, C], "
+                   "%z: bool[D, E]) -> (%a, %b, %c) {\n"
+                   "  %a, %b, %c = fuse(%x, %y, %z) {\n"
+                   "    body(%p: bool[A], %q: bool[B, C], %r: bool[D, E]) {\n"
+                   "      %s = NonZero@13(%p)\n"
+                   "      %t = NonZero@13(%q)\n"
+                   "      %u = NonZero@13(%r)\n"
+                   "      return(%s, %t, %u)\n"
+                   "    }\n"
+                   "  }\n"
+                   "  return(%a, %b, %c)\n"
+                   "}\n");
+    operands_open(&o, 43);
+    for (size_t i = 0; i < 3 * sizeof rows / sizeof *rows; i++) {
+        const int percent = i % 3 == 0 ? 0 : (int)random_int(&o.random, 1, 100);
+        const int64_t n = some_length(&o);
+        add_bits(&o, TSSA_BOOL, 1, &n, percent);
+        add_bits(&o, TSSA_BOOL, 2, (const int64_t[]){rows[i / 3], 80}, percent);
+        add_bits(&o, TSSA_BOOL, 2, (const int64_t[]){operands_size(&o), operands_size(&o)}, 50);
+        grids_run_same(&run, o.given);
+        assert_int_equal(run.counts.waits, 1);
+        assert_true(run.counts.launches <= most_launches(*state, 2));
+        operands_clear(&o);
+    }
+    grids_run_close(&run);
+}
+
 /* ---- TopK ------------------------------------------------------------------------------------ */
 
 static const tssa_dtype ranked_types[] = {TSSA_FLOAT,  TSSA_DOUBLE, TSSA_INT8,  TSSA_INT16,
@@ -331,6 +372,53 @@ static void test_topk_of_long_lines(void **state)
             }
             grids_run_close(&run);
         }
+}
+
+static void open_sorted(struct grids_run *run, const char *device, size_t t)
+{
+    grids_run_open_typed(
+        run, device,
+        "graph @g opset(\"\": 18) ir_version(8) (%x: @@@[A], %y: @@@[B], %z: @@@[C], "
+        "%k: i64[1], %l: i64[1], %m: i64[1]) -> (%a, %b, %c, %d) {\n"
+        "  %a, %b, %c, %d = fuse(%x, %k, %y, %l, %z, %m) {\n"
+        "    body(%p: @@@[A], %q: i64[1], %r: @@@[B], %s: i64[1], %t: @@@[C], %u: i64[1]) {\n"
+        "      %e, %f = TopK@11(%p, %q) {axis = 0, largest = 1, sorted = 1}\n"
+        "      %g, _ = TopK@11(%r, %s) {axis = 0, largest = 0, sorted = 1}\n"
+        "      _, %h = TopK@11(%t, %u) {axis = -1, largest = 1, sorted = 1}\n"
+        "      return(%e, %f, %g, %h)\n"
+        "    }\n"
+        "  }\n"
+        "  return(%a, %b, %c, %d)\n"
+        "}\n",
+        dtype_info(ranked_types[t])->ir_name);
+}
+
+/* Several lists are one op and one launch, whether elements are compared or some chosen first. */
+static void test_sorted_lists(void **state)
+{
+    for (size_t t = 0; t < sizeof ranked_types / sizeof *ranked_types; t++) {
+        struct grids_run run;
+        struct operands o;
+        open_sorted(&run, *state, t);
+        operands_open(&o, 68 + t);
+        for (int i = 0; i < ROUNDS / 6; i++) {
+            int64_t n[3];
+            for (int k = 0; k < 3; k++) {
+                n[k] = random_chance(&o.random, 50) ? random_int(&o.random, 900, 3000)
+                                                    : operands_size(&o);
+                add_bits(&o, ranked_types[t], 1, &n[k], random_chance(&o.random, 50) ? 3 : 100);
+            }
+            for (int k = 0; k < 3; k++) {
+                const int64_t most = n[k] + (random_chance(&o.random, 5) ? 2 : 0),
+                              wanted = random_int(&o.random, 0, most);
+                add_ints(&o, 1, &wanted);
+            }
+            grids_run_same(&run, o.given);
+            assert_true(run.counts.launches <= most_launches(*state, 1));
+            operands_clear(&o);
+        }
+        grids_run_close(&run);
+    }
 }
 
 /* ---- Scatter --------------------------------------------------------------------------------- */
@@ -704,8 +792,10 @@ static int run_on(const char *device)
                                        OF_DEVICE(test_non_zero),
                                        OF_DEVICE(test_many),
                                        OF_DEVICE(test_compress),
+                                       OF_DEVICE(test_found_lists),
                                        OF_DEVICE(test_topk),
                                        OF_DEVICE(test_topk_of_long_lines),
+                                       OF_DEVICE(test_sorted_lists),
                                        OF_DEVICE(test_scatter),
                                        OF_DEVICE(test_scatter_of_unlike_shapes),
                                        OF_DEVICE(test_nms),

@@ -76,6 +76,7 @@ static void run_model(const char *path, int level, tssa_session_work *work)
     assert_int_equal(work->bytes, before.bytes);
     assert_int_equal(work->copies, before.copies);
     assert_int_equal(work->copied_bytes, before.copied_bytes);
+    assert_int_equal(work->waits, before.waits);
     model_run_close(&run);
 }
 

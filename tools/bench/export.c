@@ -160,11 +160,12 @@ static json_t *device_json(const struct subject *subject)
     const tssa_session_work *work = &subject->work;
     if (!subject->counted)
         return json_null();
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "launches", (json_int_t)work->launches,
-                     "library_calls", (json_int_t)work->library_calls, "bytes",
-                     (json_int_t)work->bytes, "allocations", (json_int_t)work->allocations,
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "launches",
+                     (json_int_t)work->launches, "library_calls", (json_int_t)work->library_calls,
+                     "bytes", (json_int_t)work->bytes, "allocations", (json_int_t)work->allocations,
                      "copies", (json_int_t)work->copies, "copied_bytes",
-                     (json_int_t)work->copied_bytes, "replays", (json_int_t)work->replays);
+                     (json_int_t)work->copied_bytes, "replays", (json_int_t)work->replays, "waits",
+                     (json_int_t)work->waits);
 }
 
 static json_t *size_json(const struct subject *subject)

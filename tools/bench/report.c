@@ -62,9 +62,11 @@ static void print_work(const struct subject *subject)
     if (!subject->counted)
         return;
     printf("  device      %" PRIu64 " launches, %" PRIu64 " library calls, %.3f MiB read and "
-           "written, %" PRIu64 " allocations, %" PRIu64 " copies of %.3f MiB%s\n",
+           "written, %" PRIu64 " allocations, %" PRIu64 " copies of %.3f MiB, %" PRIu64
+           " waits%s\n",
            work->launches, work->library_calls, (double)work->bytes / MIB, work->allocations,
-           work->copies, (double)work->copied_bytes / MIB, work->replays ? ", replayed" : "");
+           work->copies, (double)work->copied_bytes / MIB, work->waits,
+           work->replays ? ", replayed" : "");
 }
 
 static void print_latency(const struct result *result, const struct bench_arguments *arguments)

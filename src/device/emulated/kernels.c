@@ -100,6 +100,7 @@ static tssa_status *count(const struct kernel_args *args)
     struct library_problem problem;
     bool one = false;
     count_bytes(args, state->updates, known_dim);
+    TRY(count_wait(args));
     if (state->asks_library)
         TRY(library_op_problem(&state->library, args, &problem, &one));
     counts->library_calls += one;

@@ -8,6 +8,7 @@
 #include "device/grids/extreme.h"
 #include "device/grids/fused.h"
 #include "device/grids/keep.h"
+#include "device/grids/lists.h"
 #include "device/grids/nms.h"
 #include "device/grids/pool.h"
 #include "device/grids/product.h"
@@ -65,10 +66,12 @@ const struct kernel *grids_find_kernel(const struct ir_op *op)
 const struct kernel *grids_find_kernel_or_text(const struct ir_op *op)
 {
     static const struct kernel *(*const texts[])(const struct ir_op *) = {
-        grids_product_find, grids_spread_find, grids_keep_find,    grids_topk_find,
-        grids_scatter_find, grids_nms_find,    grids_extreme_find, grids_conv_find,
-        grids_pool_find,    grids_resize_find, grids_roi_find};
-    const struct kernel *kernel = grids_find_kernel(op);
+        grids_product_find, grids_spread_find,  grids_lists_find_one, grids_keep_find,
+        grids_topk_find,    grids_scatter_find, grids_nms_find,       grids_extreme_find,
+        grids_conv_find,    grids_pool_find,    grids_resize_find,    grids_roi_find};
+    const struct kernel *kernel = grids_lists_find(op);
+    if (!kernel)
+        kernel = grids_find_kernel(op);
     if (op->opaque || op->n_blocks || !suits_all(op))
         return kernel;
     for (size_t i = 0; !kernel && i < sizeof texts / sizeof *texts; i++)
@@ -184,6 +187,7 @@ static tssa_status *copy_counts(struct grids_stream *stream, int64_t *counts, si
 tssa_status *grids_read_counts(struct device_stream *stream, int64_t *counts, size_t n)
 {
     struct grids_stream *own = (struct grids_stream *)stream;
+    stream->counts.waits++;
     if (!own->seen)
         return copy_counts(own, counts, n * sizeof *counts);
     TRY(stream->context->device->stream_wait(stream));

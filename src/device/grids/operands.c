@@ -55,6 +55,7 @@ tssa_status *grids_read(const struct kernel_args *args, uint32_t index, size_t o
     if (!size || is_on_host(args, index))
         return NULL;
     from.offset += offset;
+    args->env->stream->counts.waits++;
     return device->copy(args->env->stream, DEVICE_COPY_OUT, (struct device_place){to, 0}, from,
                         size);
 }

@@ -41,7 +41,8 @@ static bool told_by_elements(const struct ir_value *operand, const struct tensor
     return i < known->count;
 }
 
-static bool find_symbol(void *context, const struct dim *dim, int64_t *value)
+/* A size that something has as it is, symbol or not. */
+static bool find_part(void *context, const struct dim *dim, int64_t *value)
 {
     const struct kernel_args *args = context;
     for (uint32_t i = 0; i < args->n_inputs; i++) {
@@ -60,7 +61,7 @@ static bool find_symbol(void *context, const struct dim *dim, int64_t *value)
 
 bool grids_tell(const struct kernel_args *args, const struct dim *dim, int64_t *value)
 {
-    return find_symbol((void *)args, dim, value) || dim_eval(dim, find_symbol, (void *)args, value);
+    return dim_eval_parts(dim, find_part, (void *)args, value);
 }
 
 tssa_status *grids_result_dims(const struct kernel_args *args, uint32_t index, int64_t *dims)

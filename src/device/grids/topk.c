@@ -40,10 +40,9 @@ struct lines_of {
     const struct tensor *values, *indices; /* NULL: not wanted */
 };
 
-/* A block for each line, which chooses k elements first, and sorts these? */
-static bool chooses_first(const struct lines_of *w)
+bool grids_topk_chooses(int64_t n, int64_t k)
 {
-    return w->n > SHORT_LINE && w->n <= MOST_COUNTED && w->k <= MOST_CHOSEN;
+    return n > SHORT_LINE && n <= MOST_COUNTED && k <= MOST_CHOSEN;
 }
 
 static tssa_status *launch(struct kernel_args *args, const struct lines_of *w,
@@ -52,7 +51,7 @@ static tssa_status *launch(struct kernel_args *args, const struct lines_of *w,
     const struct topk *topk = args->state;
     const struct tensor *some = w->values ? w->values : w->indices, *x = &args->inputs[0]->tensor;
     const int64_t threads = grids_threads(args->env->stream->context);
-    const bool chooses = chooses_first(w);
+    const bool chooses = grids_topk_chooses(w->n, w->k);
     struct device_place from;
     TRY(grids_operand(args, 0, buffer, &from));
     const struct launch_param params[] = {grids_memory(from),

@@ -43,7 +43,7 @@ static tssa_status *run_launch(struct kernel_args *args)
     TRY(make_results(args));
     args->env->stream->counts.launches++;
     count_bytes(args, NULL, null_dim);
-    return NULL;
+    return count_wait(args);
 }
 
 /* The state is the operands that results update. */
@@ -69,7 +69,7 @@ static tssa_status *run_fused(struct kernel_args *args)
     }
     args->env->stream->counts.launches++;
     count_bytes(args, updates, null_dim);
-    return NULL;
+    return count_wait(args);
 }
 
 /* The library counts its calls itself. */
@@ -81,7 +81,7 @@ static tssa_status *run_library(struct kernel_args *args)
     TRY(null_library_run(args, &done));
     if (!done)
         args->env->stream->counts.launches++;
-    return NULL;
+    return count_wait(args);
 }
 
 static tssa_status *run_view(struct kernel_args *args)

@@ -71,13 +71,23 @@ static bool is_better_known(const struct ir_known *old, const struct ir_known *n
 
 /*
  * Where both say as much, the new one stands: the operands' symbols may have become others, and
- * equal sizes should have equal names. But for a symbol that inference has just made up: then the
- * old one stays, so that what depends on it stays as well.
+ * equal sizes should have equal names; and so does a symbol of an operand in the place of an
+ * expression of a former one, as min(n, 1000) once it is known that there are no more than 480. But
+ * for a symbol that inference has just made up: then the old one stays, so that what depends on it
+ * stays as well.
  */
+static bool is_renamed(const struct dim *old, const struct dim *now, uint32_t first_new)
+{
+    return old->kind != DIM_CONST && dim_is_fresh(now) && now->id < first_new &&
+           now->low >= old->low && now->high <= old->high;
+}
+
 static const struct dim *best_dim(const struct dim *old, const struct dim *now, uint32_t first_new)
 {
     if (!old || !now || old == now)
         return old ? old : now;
+    if (is_renamed(old, now, first_new))
+        return now;
     if (is_better_dim(old, now) || is_better_dim(now, old))
         return is_better_dim(old, now) ? now : old;
     return dim_is_fresh(now) && now->id >= first_new ? old : now;
