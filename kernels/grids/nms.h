@@ -119,9 +119,11 @@ SCALAR_FN void write_row(RESULT_IN_PLACE rows, int64_t row, int64_t batch, int64
     STORE(int64_t, rows, AT(3 * row + 2), box);
 }
 
-/* Of each class `limit` rows, of which so many are kept as `counts` tells. */
+/* Of each class `limit` rows, of which so many are kept as `counts` tells; the others are filled
+ * with zeros where somebody reads them, too. */
 KERNEL k1(GIVEN(OPERAND, boxes), GIVEN(OPERAND, order), GIVEN(RESULT, kept), GIVEN(RESULT, counts),
-          int64_t all, int64_t classes, int64_t n, int64_t limit, int64_t center, int64_t threshold)
+          int64_t all, int64_t classes, int64_t n, int64_t limit, int64_t center, int64_t threshold,
+          int64_t fills)
 {
     AFTER_OTHERS;
     SHARED(struct box, tile[THREADS]);
@@ -165,6 +167,8 @@ KERNEL k1(GIVEN(OPERAND, boxes), GIVEN(OPERAND, order), GIVEN(RESULT, kept), GIV
         MEET;
         if (OWN == 0)
             STORE(int64_t, PLACE_OF(counts), AT(c), count);
+        for (int64_t place = count + OWN; fills && place < limit; place += THREADS)
+            write_row(PLACE_OF(kept), c * limit + place, 0, 0, 0);
     }
 }
 

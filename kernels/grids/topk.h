@@ -355,12 +355,13 @@ KERNEL k2(LIST(0), LIST(1), LIST(2), LIST(3), LIST(4), LIST(5), LIST(6), LIST(7)
         TAKE_NEXT(5)
         TAKE_NEXT(6)
         TAKE_NEXT(7)
-        const struct line line = line_of(x, 0, n, 1, how & LARGEST);
+        /* Threads meet in both, whatever is done: PoCL does not take it otherwise. */
         const struct places to =
             places_of(values, indices, 0, k, 1, how & WITH_VALUES, how & WITH_INDICES);
-        if (how & CHOOSES)
-            choose(line, (int)k, to, sums, keys, numbers);
-        else
-            compare(line, (int)(job - begin) * THREADS, k, to, keys);
+        const int chooses = (how & CHOOSES) != 0;
+        compare(line_of(x, 0, chooses ? 0 : n, 1, how & LARGEST), (int)(job - begin) * THREADS, k,
+                to, keys);
+        choose(line_of(x, 0, chooses ? n : 0, 1, how & LARGEST), chooses ? (int)k : 0, to, sums,
+               keys, numbers);
     }
 }

@@ -140,9 +140,13 @@ static tssa_status *add_grid(struct dump *d, const struct ir_op *fuse)
 {
     struct gir_grid *grid;
     const char *why;
-    tssa_status *status = gir_build_grid(fuse, d->allocator, &grid, &why);
+    tssa_status *status = (ir_fuse_boxes(fuse) ? gir_build_grid_behind
+                                               : gir_build_grid)(fuse, d->allocator, &grid, &why);
     if (!status && !grid)
-        print_refused(d, fuse, why);
+        print_refused(d, fuse,
+                      ir_fuse_lists(ir_fuse_body(fuse)->first)
+                          ? "ops on lists have a kernel that is written as text"
+                          : why);
     if (grid)
         print_numbers(d, grid);
     struct launch launch = {0};

@@ -326,10 +326,10 @@ static bool keeps(const struct ir_block *body)
     return false;
 }
 
-tssa_status *gir_build_grid(const struct ir_op *fuse, const tssa_allocator *allocator,
-                            struct gir_grid **grid, const char **why)
+static tssa_status *build(const struct ir_op *fuse, const struct ir_op *before,
+                          const tssa_allocator *allocator, struct gir_grid **grid, const char **why)
 {
-    struct grid_maker m = {.fuse = fuse, .loop = ir_fuse_loop(fuse)};
+    struct grid_maker m = {.fuse = fuse, .loop = ir_fuse_loop(fuse), .before = before};
     uint32_t first, n;
     m.body = ir_fuse_body(m.loop ? ir_fuse_iteration(m.loop) : fuse);
     gir_number_values(m.body, &first, &n);
@@ -363,4 +363,66 @@ tssa_status *gir_build_grid(const struct ir_op *fuse, const tssa_allocator *allo
     allocator_free(allocator, m.maker.codes);
     vec_free(&m.seen);
     return status;
+}
+
+tssa_status *gir_build_grid(const struct ir_op *fuse, const tssa_allocator *allocator,
+                            struct gir_grid **grid, const char **why)
+{
+    return build(fuse, NULL, allocator, grid, why);
+}
+
+tssa_status *gir_build_grid_behind(const struct ir_op *fuse, const tssa_allocator *allocator,
+                                   struct gir_grid **grid, const char **why)
+{
+    return build(fuse, ir_fuse_body(fuse)->first, allocator, grid, why);
+}
+
+/* ---- Sizes that do not matter ---------------------------------------------------------------- */
+
+static bool is_made_of(const struct dim *dim, const struct dim *size)
+{
+    bool is_it = dim == size;
+    for (uint32_t i = 0;
+         !is_it && dim->kind != DIM_CONST && dim->kind != DIM_SYMBOL && i < dim->n_terms; i++)
+        is_it = is_made_of(dim->terms[i], size);
+    return is_it;
+}
+
+static bool goes_along(const struct gir_grid_part *part, const struct dim *size)
+{
+    bool good = part->rank > 0 && part->row == 0 && part->column < 0 && part->dims[0] == size;
+    for (int i = 1; good && i < part->rank; i++)
+        good = !is_made_of(part->dims[i], size);
+    for (uint32_t i = 0; good && i < part->kernel->n_args; i++)
+        good = part->wholes[i].updates == 0;
+    return good;
+}
+
+static bool part_is_free_of(const struct gir_grid *grid, const struct gir_grid_part *part,
+                            const struct dim *size)
+{
+    const struct gir_code *codes = gir_codes(part->kernel);
+    bool good = goes_along(part, size);
+    for (uint32_t i = 0; good && i < part->kernel->n_codes; i++)
+        good = codes[i].op != GIR_NUMBER || !is_made_of(grid->numbers[codes[i].bits], size);
+    return good;
+}
+
+bool gir_grid_is_free_of(const struct gir_grid *grid, const struct dim *size)
+{
+    bool good = true;
+    for (uint32_t i = 0; good && i < grid->n; i++)
+        good = part_is_free_of(grid, &grid->parts[i], size);
+    return good;
+}
+
+bool gir_is_free_of(const struct ir_op *fuse, const struct dim *size)
+{
+    struct gir_grid *grid;
+    const char *why;
+    tssa_status *status = gir_build_grid(fuse, fuse->parent->graph->allocator, &grid, &why);
+    const bool good = !status && grid && gir_grid_is_free_of(grid, size);
+    tssa_status_free(status);
+    gir_grid_free(grid);
+    return good;
 }

@@ -71,6 +71,15 @@ const char *gir_grid_refuses(const struct ir_op *op);
 /* NULL in *grid where the op is none, and *why then says why. It lives as long as the op. */
 tssa_status *gir_build_grid(const struct ir_op *fuse, const tssa_allocator *allocator,
                             struct gir_grid **grid, const char **why);
+/* The same of all of the op but the first op of its block, whose one result is given as operand
+ * n_operands. */
+tssa_status *gir_build_grid_behind(const struct ir_op *fuse, const tssa_allocator *allocator,
+                                   struct gir_grid **grid, const char **why);
+/* Is the size that of the first axis of all that the grid goes over, and does no element depend on
+ * it? Then it may go over more of them. */
+bool gir_grid_is_free_of(const struct gir_grid *grid, const struct dim *size);
+/* Of a fuse op of which there is such a grid. */
+bool gir_is_free_of(const struct ir_op *fuse, const struct dim *size);
 void gir_grid_free(struct gir_grid *grid);
 
 #endif

@@ -62,6 +62,8 @@ struct grid_maker {
     struct grid_state states[GRID_MOST_STATES];
     VEC(struct grid_seen) seen;
     uint32_t *numbers; /* room for a number per step */
+    /* The op of the block whose result is given, as operand n_operands; NULL: none is. */
+    const struct ir_op *before;
 };
 
 /* It is no grid: the first reason stays. */

@@ -38,18 +38,23 @@ uint32_t grid_arg(struct grid_maker *m, uint32_t index, bool is_result, tssa_dty
     return m->n_args++;
 }
 
-static uint32_t look_up(struct grid_maker *m, const struct ir_value *param,
-                        const struct grid_place *place)
+static uint32_t look_up_operand(struct grid_maker *m, uint32_t index, const struct ir_type *type,
+                                const struct grid_place *place)
 {
-    const struct ir_type *type = param->type;
-    if (param->block != ir_fuse_body(m->fuse))
-        return grid_refuse(m, "an iteration is given nothing for what it reads");
-    const uint32_t arg = grid_arg(m, param->index, false, type->dtype);
+    const uint32_t arg = grid_arg(m, index, false, type->dtype);
     const uint32_t number = grid_flatten(m, place, type->dims);
     return gir_make(&m->maker, (struct gir_code){.op = GIR_LOOKUP,
                                                  .type = (uint8_t)stored_as(type->dtype),
                                                  .operands = {number},
                                                  .bits = gir_bits(arg, 0)});
+}
+
+static uint32_t look_up(struct grid_maker *m, const struct ir_value *param,
+                        const struct grid_place *place)
+{
+    return param->block == ir_fuse_body(m->fuse)
+               ? look_up_operand(m, param->index, param->type, place)
+               : grid_refuse(m, "an iteration is given nothing for what it reads");
 }
 
 static uint32_t constant(struct grid_maker *m, const struct ir_value *value)
@@ -290,6 +295,8 @@ static uint32_t compute(struct grid_maker *m, const struct ir_value *value,
     if (!op)
         return grid_is_of_iteration(m, value) ? grid_iteration_param(m, value, place)
                                               : look_up(m, value, place);
+    if (op == m->before)
+        return look_up_operand(m, m->fuse->n_operands, value->type, place);
     if (m->loop && (grid_reduces(op) || grid_multiplies(op) || ir_scan_axis(op) >= 0))
         return grid_refuse(m, "an iteration does not only compute elements");
     if (value->index > 0)

@@ -135,6 +135,12 @@ struct ir_block *ir_fuse_body(const struct ir_op *op)
     return ir_op_is(op, IR_OP_fuse) ? ir_op_block(op, IR_FUSE_BODY) : NULL;
 }
 
+const struct ir_op *ir_fuse_boxes(const struct ir_op *op)
+{
+    const struct ir_block *body = ir_fuse_body(op);
+    return body && ir_op_is(body->first, IR_OP_NonMaxSuppression) ? body->first : NULL;
+}
+
 struct ir_value *ir_fuse_operand(const struct ir_value *value)
 {
     const struct ir_op *op = value->block ? value->block->owner : NULL;

@@ -111,6 +111,12 @@ struct ir_fusion {
     /* Why there is no kernel of the fuse op, as it is; NULL: there is one. The function is NULL:
      * nobody can tell. */
     const char *(*refuses_whole)(void *user, const struct ir_op *fuse);
+    /*
+     * Does no element of what the fuse op computes depend on the size, which is that of the first
+     * axis of all of it? Then more may be computed than there are in the end, before anybody knows
+     * (follow_boxes). NULL: that is not done.
+     */
+    bool (*is_free_of)(void *user, const struct ir_op *fuse, const struct dim *size);
     /* May the op, if it is not refused, be a kernel without others? NULL: none. */
     bool (*takes_alone)(void *user, const struct ir_op *op);
     void *user;
@@ -155,6 +161,12 @@ struct ir_value *ir_fuse_mask(const struct ir_op *op);
  * one launch of a device is enough for them, and one time that its host waits.
  */
 uint32_t ir_fuse_lists(const struct ir_op *op);
+/*
+ * The NonMaxSuppression of one class that a fuse op begins with, whose operands are its first ones,
+ * and of which all else in it reads the rows that are kept; NULL: it is no such op. Then a device
+ * may read as many rows as may be kept, before its host waits for how many they are.
+ */
+const struct ir_op *ir_fuse_boxes(const struct ir_op *op);
 #define IR_FUSE_LISTS 8
 
 /* The op's block; NULL: it is no fuse op, or has not got one (the verifier has not seen it). */

@@ -95,7 +95,7 @@ static const struct stage level_2[] = {
     /* Other passes look for a MatMul, and for an Add. */
     STAGE(1, "make_gemms", "fold_pads", "fold_scales", "dead_code"),
     /* Ops that no other pass knows; of sessions that fuse for themselves alone. */
-    STAGE(1, "group_lists"),
+    STAGE(1, "follow_boxes", "group_lists"),
 };
 /* clang-format on */
 
@@ -196,12 +196,19 @@ static const char *refuses_none(void *user, const struct ir_op *fuse)
     return NULL;
 }
 
+static bool is_free_of_all(void *user, const struct ir_op *fuse, const struct dim *size)
+{
+    (void)user, (void)fuse, (void)size;
+    return true;
+}
+
 /* For who asks for the pass by name and lends nothing. */
 static const struct ir_fusion any_fusion = {.classes = IR_FUSES_ALL | IR_FUSES_LISTS,
                                             .machine = &cost_cpu,
                                             .most_operands = 32,
                                             .moves_inside = true,
-                                            .refuses_whole = refuses_none};
+                                            .refuses_whole = refuses_none,
+                                            .is_free_of = is_free_of_all};
 
 /* One optimization under way. */
 struct runner {

@@ -87,7 +87,8 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
         twice->kernel = fusing_device(false)->find_kernel(op);
         TRY(kernel_prepare(twice->kernel, op, setup, &twice->state));
     }
-    make_grid(op, setup->context->allocator, &twice->grid);
+    if (!ir_fuse_lists(ir_fuse_body(op)->first) && !ir_fuse_boxes(op)) /* these are texts */
+        make_grid(op, setup->context->allocator, &twice->grid);
     *state = twice;
     return NULL;
 }

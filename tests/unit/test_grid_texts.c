@@ -620,6 +620,47 @@ static void test_nms(void **state)
     }
 }
 
+/* What reads the boxes is launched before anybody knows how many are kept. */
+static void test_nms_with_what_reads_it(void **state)
+{
+    struct grids_run run;
+    struct operands o;
+    grids_run_open(&run, *state,
+                   "graph @g opset(\"\": 18) ir_version(8) (%b: f32[1, N, 4], %s: f32[1, 1, N], "
+                   "%m: i64[1], %o: f32[1], %t: f32[1], %x: f32[N, 3], %y: i64[N]) -> (%r, %l) {\n"
+                   "  %r, %l = fuse(%b, %s, %m, %o, %t, %x, %y): f32[D, 3], i64[D] {\n"
+                   "    body(%c: f32[1, N, 4], %d: f32[1, 1, N], %e: i64[1], %f: f32[1], "
+                   "%g: f32[1], %h: f32[N, 3], %i: i64[N]) {\n"
+                   "      %j = NonMaxSuppression@11(%c, %d, %e, %f, %g): i64[D, 3]\n"
+                   "      %k = access(%j) {rule = [select(1, 2)]}: i64[D]\n"
+                   "      %n = access(%h, %k) {rule = [gather(0, $0)]}: f32[D, 3]\n"
+                   "      %p = Neg@13(%n): f32[D, 3]\n"
+                   "      %q = access(%i, %k) {rule = [gather(0, $0)]}: i64[D]\n"
+                   "      return(%p, %q)\n"
+                   "    }\n"
+                   "  }\n"
+                   "  return(%r, %l)\n"
+                   "}\n");
+    operands_open(&o, 107);
+    for (int i = 0; i < ROUNDS / 2; i++) {
+        const int64_t n = i % 3 ? operands_size(&o) : random_int(&o.random, 250, 800);
+        add_boxes(&o, 1, n);
+        add_scores(&o, 1, 1, n);
+        add_ints(&o, 1,
+                 (const int64_t[]){random_chance(&o.random, 40) ? INT64_MAX
+                                                                : random_int(&o.random, -1, 300)});
+        add_float(&o, (float)random_int(&o.random, -1, 10) / 10);
+        add_float(&o, (float)random_int(&o.random, -10, 10) / 10);
+        add_bits(&o, TSSA_FLOAT, 2, (const int64_t[]){n, 3}, 50);
+        add_bits(&o, TSSA_INT64, 1, &n, 50);
+        grids_run_same(&run, o.given);
+        assert_true(run.counts.waits <= 3); /* two of them for thresholds */
+        assert_true(run.counts.launches <= most_launches(*state, 3));
+        operands_clear(&o);
+    }
+    grids_run_close(&run);
+}
+
 /* As the CPU says it. */
 static void test_nms_of_unlike_shapes(void **state)
 {
@@ -799,6 +840,7 @@ static int run_on(const char *device)
                                        OF_DEVICE(test_scatter),
                                        OF_DEVICE(test_scatter_of_unlike_shapes),
                                        OF_DEVICE(test_nms),
+                                       OF_DEVICE(test_nms_with_what_reads_it),
                                        OF_DEVICE(test_nms_of_unlike_shapes),
                                        OF_DEVICE(test_extreme)};
     return cmocka_run_group_tests(tests, NULL, NULL);

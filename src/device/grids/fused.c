@@ -101,13 +101,16 @@ static tssa_status *fill_state(const struct ir_op *op, const struct kernel_setup
     return grids_code_find(context, state->grid, &state->code);
 }
 
-static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
-                            const void **kept)
+typedef tssa_status *(*build_fn)(const struct ir_op *fuse, const tssa_allocator *allocator,
+                                 struct gir_grid **grid, const char **why);
+
+static tssa_status *prepare_built(const struct ir_op *op, build_fn build,
+                                  const struct kernel_setup *setup, const void **kept)
 {
     const char *why = NULL;
     struct state *state = ARENA_NEW(setup->arena, struct state);
     TRY_ALLOC(state);
-    TRY(gir_build_grid(op, setup->context->allocator, &state->grid, &why));
+    TRY(build(op, setup->context->allocator, &state->grid, &why));
     if (!state->grid)
         return ERROR(TSSA_RUNTIME, "there is no grid of a fuse op: %s", why);
     tssa_status *status = fill_state(op, setup, state);
@@ -118,7 +121,19 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
     return status;
 }
 
-static void release(const void *state)
+static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                            const void **kept)
+{
+    return prepare_built(op, gir_build_grid, setup, kept);
+}
+
+tssa_status *grids_fused_prepare_behind(const struct ir_op *op, const struct kernel_setup *setup,
+                                        const void **kept)
+{
+    return prepare_built(op, gir_build_grid_behind, setup, kept);
+}
+
+void grids_fused_release(const void *state)
 {
     gir_grid_free(((const struct state *)state)->grid);
 }
@@ -270,22 +285,20 @@ static tssa_status *launch(struct call *call)
     return context->device->launcher->launch(call->args->env->stream, &launch);
 }
 
-static tssa_status *run(struct kernel_args *args)
+tssa_status *grids_fused_launch(struct kernel_args *args, const void *of)
 {
-    const struct state *state = args->state;
+    const struct state *state = of;
     const tssa_allocator *allocator = args->env->stream->context->allocator;
-    for (uint32_t i = 0; i < args->n_outputs; i++)
-        TRY(make_result(args, i, state->updates[i]));
+    const uint32_t n_inputs = args->n_inputs + 1; /* that of the first op */
     struct call *call = allocator_calloc(allocator, 1, sizeof *call);
     const size_t params_bytes = state->n_params * sizeof *call->params;
-    void *memory =
-        allocator_calloc(allocator, 1, params_bytes + args->n_inputs * sizeof *call->buffers + 1);
+    void *memory = allocator_calloc(allocator, 1, params_bytes + n_inputs * sizeof *call->buffers);
     tssa_status *status = call && memory ? NULL : status_out_of_memory();
     if (!status) {
         *call = (struct call){.args = args, .state = state, .params = memory};
         call->buffers = (struct buffer **)((char *)memory + params_bytes);
         status = launch(call);
-        for (uint32_t i = 0; i < args->n_inputs; i++)
+        for (uint32_t i = 0; i < n_inputs; i++)
             buffer_release(call->buffers[i]);
     }
     allocator_free(allocator, memory);
@@ -293,5 +306,13 @@ static tssa_status *run(struct kernel_args *args)
     return status;
 }
 
+static tssa_status *run(struct kernel_args *args)
+{
+    const struct state *state = args->state;
+    for (uint32_t i = 0; i < args->n_outputs; i++)
+        TRY(make_result(args, i, state->updates[i]));
+    return grids_fused_launch(args, state);
+}
+
 const struct kernel grids_fused = {
-    .prepare = prepare, .run = run, .release = release, .updates = count_updated};
+    .prepare = prepare, .run = run, .release = grids_fused_release, .updates = count_updated};

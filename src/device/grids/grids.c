@@ -71,6 +71,8 @@ const struct kernel *grids_find_kernel_or_text(const struct ir_op *op)
         grids_conv_find,    grids_pool_find,    grids_resize_find,    grids_roi_find};
     const struct kernel *kernel = grids_lists_find(op);
     if (!kernel)
+        kernel = grids_nms_find_read(op);
+    if (!kernel)
         kernel = grids_find_kernel(op);
     if (op->opaque || op->n_blocks || !suits_all(op))
         return kernel;
@@ -90,6 +92,12 @@ const char *grids_refuses(void *user, const struct ir_op *op)
 const char *grids_refuses_whole(void *user, const struct ir_op *fuse)
 {
     return grids_fused_refuses(user, fuse);
+}
+
+bool grids_is_free_of(void *user, const struct ir_op *fuse, const struct dim *size)
+{
+    (void)user;
+    return gir_is_free_of(fuse, size);
 }
 
 bool grids_takes_alone(void *user, const struct ir_op *op)

@@ -169,6 +169,12 @@ static const char *refuses_whole(void *user, const struct ir_op *fuse)
     return why;
 }
 
+static bool is_free_of(void *user, const struct ir_op *fuse, const struct dim *size)
+{
+    (void)user;
+    return gir_is_free_of(fuse, size);
+}
+
 static const struct ir_fusion *lend(struct device_context *context)
 {
     static const struct ir_fusion fusion = {.classes = IR_FUSES_GRIDS,
@@ -179,7 +185,8 @@ static const struct ir_fusion *lend(struct device_context *context)
                                             .side_by_side = true,
                                             .updates = true,
                                             .refuses = refuses,
-                                            .refuses_whole = refuses_whole};
+                                            .refuses_whole = refuses_whole,
+                                            .is_free_of = is_free_of};
     (void)context;
     return &fusion;
 }
