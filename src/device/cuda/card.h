@@ -23,7 +23,7 @@ struct cuda_card {
     int device, architecture; /* 90: compute capability 9.0 */
     cuda_context context;
     _Atomic(struct cuda_convolutions *) convolutions; /* convolution.h; NULL until it is needed */
-    struct cuda_ranges ranges; /* where they were opened */
+    struct cuda_ranges ranges;                        /* where they were opened */
     cuda_module
         conditions; /* conditions.h; NULL until it is wanted, guarded by the context's lock */
     cuda_function decide;

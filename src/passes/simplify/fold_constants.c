@@ -60,7 +60,8 @@ static bool widens_floats(const struct ir_op *op)
 /* Somebody who reads the file wants it as it is. */
 static bool is_kept(const struct pass_context *pass, const struct ir_op *op)
 {
-    return pass_is_pinned(pass, op) || quantized_is_weight(op) || (!pass_is_for_session(pass) && widens_floats(op));
+    return pass_is_pinned(pass, op) || quantized_is_weight(op) ||
+           (!pass_is_for_session(pass) && widens_floats(op));
 }
 
 /* A pure op whose operands are constants, `but` for one of them; NULL: all. */
