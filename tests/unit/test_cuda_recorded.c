@@ -244,6 +244,34 @@ static void test_trips_are_an_input(void **state)
     assert_int_equal(fake_cuda_alive(), 0);
 }
 
+/* Of which the host waits for the number of iterations. */
+static void test_trips_are_computed(void **state)
+{
+    static const char text[] =
+        SESSION_MODEL("%x: f32[N], %h: f32[N]", "%last",
+                      "%m = ReduceMax(%x) {keepdims = 0} %n = Cast(%m) {to = 7}\n"
+                      "%last = Loop(%n, _, %h) { body(%i: i64[], %go: bool[], %c: f32[N]) {\n"
+                      "%q = Add(%c, %c) %s = Relu(%q) return(%go, %s) } }\n");
+    const int64_t width = WIDTH;
+    const tssa_session_options options = {.struct_size = sizeof options, .device = "cuda"};
+    struct session_pair p = {0};
+    tssa_value *inputs[2];
+    (void)state;
+    session_pair_load(&p, text, 1);
+    no_error(tssa_session_create(p.model, &options, &p.kernels));
+    for (int i = 0; i < 2; i++)
+        inputs[i] = session_pair_floats(&p, 1, &width, false);
+    for (int i = 0; i < 2 * RUNS; i++) {
+        ((float *)tssa_tensor_data(inputs[0]))[3] = (float)(3 + i % 4);
+        session_pair_run(&p, 2, inputs, 1);
+    }
+    assert_int_equal(p.kernels->counts.replays, 0);
+    for (int i = 0; i < 2; i++)
+        tssa_value_free(inputs[i]);
+    session_pair_close(&p);
+    assert_int_equal(fake_cuda_alive(), 0);
+}
+
 /* ---- Shapes that take turns ------------------------------------------------------------------ */
 
 /* One run of a session whose inputs have so many rows; whether it was a replay. */
@@ -354,6 +382,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_shapes),
                                        cmocka_unit_test(test_stays),
                                        cmocka_unit_test(test_trips_are_an_input),
+                                       cmocka_unit_test(test_trips_are_computed),
                                        cmocka_unit_test(test_shapes_take_turns),
                                        cmocka_unit_test(test_large_inputs),
                                        cmocka_unit_test(test_no_trips)},

@@ -2,6 +2,7 @@
 #include "device/grids/sizes.h"
 
 #include "base/dtype.h"
+#include "device/grids/operands.h"
 #include "device/infer_dims.h"
 
 /* ---- Dims ------------------------------------------------------------------------------------ */
@@ -93,38 +94,36 @@ static bool tell_product(const struct kernel_args *args, const struct dim *const
     return true;
 }
 
-/* Of a loop an operand may tell, which the host has. */
-static bool tell_rows(const struct kernel_args *args, const struct gir_grid_part *part,
-                      int64_t *rows)
+/* Of a loop an operand may tell, for which the host waits where the device computes it. */
+static tssa_status *find_rows(const struct kernel_args *args, const struct gir_grid_part *part,
+                              int64_t *rows, bool *told)
 {
-    if (!part->trips)
-        return grids_tell(args, part->dims[part->column], rows);
-    const struct tensor *trips = tensor_of(args->inputs[part->trips - 1]);
-    if (!trips || !args->on_host[part->trips - 1])
-        return false;
-    *rows = dtype_load_int64(trips->dtype, trips->data);
-    return true;
+    *told = part->trips || grids_tell(args, part->dims[part->column], rows);
+    return part->trips ? grids_int(args, part->trips - 1, rows) : NULL;
 }
 
-static bool tell_space(const struct kernel_args *args, const struct gir_grid_part *part,
-                       int64_t *rows, int64_t *n)
+static tssa_status *find_space(const struct kernel_args *args, const struct gir_grid_part *part,
+                               int64_t *rows, int64_t *n, bool *told)
 {
     const int outer = part->row ? part->rank - part->row : 0, behind = part->column + 1;
     int64_t before, after;
-    if (part->column < 0)
-        return tell_product(args, part->dims, outer, rows) &&
-               tell_product(args, part->dims + outer, part->rank - outer, n);
-    if (!tell_product(args, part->dims, part->column, &before) || !tell_rows(args, part, rows) ||
-        !tell_product(args, part->dims + behind, part->rank - behind, &after))
-        return false;
+    if (part->column < 0) {
+        *told = tell_product(args, part->dims, outer, rows) &&
+                tell_product(args, part->dims + outer, part->rank - outer, n);
+        return NULL;
+    }
+    *told = tell_product(args, part->dims, part->column, &before) &&
+            tell_product(args, part->dims + behind, part->rank - behind, &after);
+    if (!*told)
+        return NULL;
     *n = before * after;
-    return true;
+    return find_rows(args, part, rows, told);
 }
 
 tssa_status *grids_part_space(const struct kernel_args *args, const struct gir_grid_part *part,
                               int64_t *rows, int64_t *n)
 {
-    return tell_space(args, part, rows, n)
-               ? NULL
-               : ERROR(TSSA_RUNTIME, "a size of what a launch goes over is not told");
+    bool told;
+    TRY(find_space(args, part, rows, n, &told));
+    return told ? NULL : ERROR(TSSA_RUNTIME, "a size of what a launch goes over is not told");
 }
