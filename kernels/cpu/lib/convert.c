@@ -6,6 +6,7 @@
 #include "kernels/cpu/lib/convert.h"
 
 #include "ir/scalar/convert.h"
+#include "kernels/cpu/lib/halves.h"
 
 const struct convert_options convert_default = {.saturate = true, .round_mode = ROUND_UP};
 
@@ -90,12 +91,30 @@ LOOP(i64, int64_t, sticky, double, to_sticky_double(v < 0 ? -(uint64_t)v : (uint
 LOOP(u64, uint64_t, sticky, double, to_sticky_double(v, false))
 
 /* Formats that C lacks, to float (exact) and from float or double. */
-LOOP(f16, uint16_t, f32, float, f32_of_f16(v))
+LOOP(f16, uint16_t, f32_apart, float, f32_of_f16(v))
 LOOP(bf16, uint16_t, f32, float, f32_of_bf16(v))
-LOOP(f32, float, f16, uint16_t, f16_of_f32(v))
+LOOP(f32, float, f16_apart, uint16_t, f16_of_f32(v))
 LOOP(f32, float, bf16, uint16_t, bf16_of_f32(v))
 LOOP(f64, double, f16, uint16_t, double_to_half(v))
 LOOP(f64, double, bf16, uint16_t, double_to_bfloat16(v))
+
+static void f16_to_f32(int64_t n, const void *source, int64_t from_step, void *target,
+                       int64_t to_step)
+{
+    if (from_step == 1 && to_step == 1)
+        halves_widen(n, source, target);
+    else
+        f16_to_f32_apart(n, source, from_step, target, to_step);
+}
+
+static void f32_to_f16(int64_t n, const void *source, int64_t from_step, void *target,
+                       int64_t to_step)
+{
+    if (from_step == 1 && to_step == 1)
+        halves_narrow(n, source, target);
+    else
+        f32_to_f16_apart(n, source, from_step, target, to_step);
+}
 
 /*
  * Integers of 4 and 2 bits are kept one per byte: as sources they are bytes, as targets low bits.
