@@ -131,55 +131,6 @@ static void run_loop(const struct team *team, struct own_loop loop, const struct
     team_for(team, loop.count, grain > 0 ? grain : 1, loop.body, (void *)gemm);
 }
 
-/* A copy of a matrix, widened to float32, dense. */
-static tssa_status *widen(struct kernel_args *args, tssa_dtype dtype, const void *from,
-                          int64_t rows, int64_t columns, int64_t row, int64_t column,
-                          struct buffer **out)
-{
-    size_t count, bytes, width = tssa_dtype_size(dtype);
-    TRY(tensor_layout(TSSA_FLOAT, 2, (const int64_t[]){rows, columns}, &count, &bytes));
-    TRY(kernel_scratch(args, bytes, out));
-    for (int64_t i = 0; i < rows; i++)
-        convert_elements(columns, dtype, (const char *)from + (size_t)(i * row) * width, column,
-                         TSSA_FLOAT, (float *)(*out)->data + i * columns, 1, &convert_default);
-    return NULL;
-}
-
-/* FLOAT16 and BFLOAT16: in float32, rounded once. */
-static tssa_status *gemm_widened(struct kernel_args *args, tssa_dtype dtype,
-                                 const struct gemm *gemm)
-{
-    struct buffer *a = NULL, *b = NULL, *c = NULL;
-    struct gemm wide = {.m = gemm->m,
-                        .n = gemm->n,
-                        .k = gemm->k,
-                        .a_row = gemm->k,
-                        .a_column = 1,
-                        .b_row = gemm->n,
-                        .b_column = 1};
-    size_t count, bytes;
-    tssa_status *status =
-        widen(args, dtype, gemm->a, gemm->m, gemm->k, gemm->a_row, gemm->a_column, &a);
-    if (!status)
-        status = widen(args, dtype, gemm->b, gemm->k, gemm->n, gemm->b_row, gemm->b_column, &b);
-    if (!status)
-        status = tensor_layout(TSSA_FLOAT, 2, (const int64_t[]){gemm->m, gemm->n}, &count, &bytes);
-    if (!status)
-        status = kernel_scratch(args, bytes, &c);
-    if (!status) {
-        wide.a = a->data;
-        wide.b = b->data;
-        wide.c = c->data;
-        run_loop(args->env->team, (struct own_loop){gemm_rows_f32, wide.m}, &wide);
-        convert_elements(gemm->m * gemm->n, TSSA_FLOAT, c->data, 1, dtype, gemm->c, 1,
-                         &convert_default);
-    }
-    buffer_release(a);
-    buffer_release(b);
-    buffer_release(c);
-    return status;
-}
-
 int64_t gemm_work(const struct gemm *gemm)
 {
     int64_t work;
@@ -222,18 +173,98 @@ static struct library_call call_of(const struct gemm *gemm)
                                  .result = {gemm->c, 0}};
 }
 
+/* `weights` NULL: b is another one in each run. */
 static tssa_status *by_library(struct kernel_args *args, struct library_cache *library,
-                               tssa_dtype dtype, const struct gemm *gemm, bool *done)
+                               tssa_dtype dtype, const struct gemm *gemm,
+                               const struct library_weights *weights, bool *done)
 {
     const struct team *team = args->env->team;
-    const struct library_weights weights = {.tensor = gemm->weights};
     struct library_problem problem;
     struct library_call call = call_of(gemm);
     *done = false;
     if (!asks_library(library, dtype, gemm, team ? team->threads : 1, &problem))
         return NULL;
-    problem.matmul.b_constant = gemm->weights != NULL;
-    return library_compute(args, library, &problem, gemm->weights ? &weights : NULL, &call, done);
+    problem.matmul.b_constant = weights != NULL;
+    return library_compute(args, library, &problem, weights, &call, done);
+}
+
+/* ---- FLOAT16 and BFLOAT16: in float32, rounded once ------------------------------------------ */
+
+struct widened {
+    struct gemm gemm; /* in float32 */
+    struct buffer *a, *b, *c;
+};
+
+/* A matrix of rows or of columns that are dense, in float32; its steps become the copy's. */
+static tssa_status *widen(struct kernel_args *args, tssa_dtype dtype, const void *from,
+                          int64_t rows, int64_t columns, int64_t *row, int64_t *column,
+                          struct buffer **out)
+{
+    const bool turned = *row == 1 && *column != 1;
+    const int64_t lines = turned ? columns : rows, length = turned ? rows : columns,
+                  step = turned ? *column : *row, apart = turned ? 1 : *column;
+    size_t count, bytes, width = tssa_dtype_size(dtype);
+    TRY(tensor_layout(TSSA_FLOAT, 2, (const int64_t[]){rows, columns}, &count, &bytes));
+    TRY(kernel_scratch(args, bytes, out));
+    for (int64_t i = 0; i < lines; i++)
+        convert_elements(length, dtype, (const char *)from + (size_t)(i * step) * width, apart,
+                         TSSA_FLOAT, (float *)(*out)->data + i * length, 1, &convert_default);
+    *row = turned ? 1 : columns;
+    *column = turned ? rows : 1;
+    return NULL;
+}
+
+static void widen_weights(const struct tensor *from, void *to)
+{
+    convert_elements((int64_t)tensor_count(from), from->dtype, from->data, 1, TSSA_FLOAT, to, 1,
+                     &convert_default);
+}
+
+/* Constant weights are widened once, for the library; others, or for no library, in each run. */
+static tssa_status *multiply_widened(struct kernel_args *args, struct library_cache *library,
+                                     tssa_dtype dtype, const struct gemm *gemm, struct widened *w)
+{
+    const struct tensor *tensor = gemm->weights;
+    const struct library_weights weights = {.tensor = tensor,
+                                            .widened_bytes =
+                                                tensor ? tensor_count(tensor) * sizeof(float) : 0,
+                                            .widen = widen_weights};
+    bool done = false;
+    if (tensor)
+        TRY(by_library(args, library, TSSA_FLOAT, &w->gemm, &weights, &done));
+    if (done)
+        return NULL;
+    TRY(widen(args, dtype, gemm->b, gemm->k, gemm->n, &w->gemm.b_row, &w->gemm.b_column, &w->b));
+    w->gemm.b = w->b->data;
+    return gemm_compute(args, tensor ? NULL : library, TSSA_FLOAT, &w->gemm);
+}
+
+static tssa_status *compute_widened(struct kernel_args *args, struct library_cache *library,
+                                    tssa_dtype dtype, const struct gemm *gemm, struct widened *w)
+{
+    size_t count, bytes;
+    w->gemm = *gemm;
+    w->gemm.weights = NULL;
+    TRY(widen(args, dtype, gemm->a, gemm->m, gemm->k, &w->gemm.a_row, &w->gemm.a_column, &w->a));
+    w->gemm.a = w->a->data;
+    TRY(tensor_layout(TSSA_FLOAT, 2, (const int64_t[]){gemm->m, gemm->n}, &count, &bytes));
+    TRY(kernel_scratch(args, bytes, &w->c));
+    w->gemm.c = w->c->data;
+    TRY(multiply_widened(args, library, dtype, gemm, w));
+    convert_elements(gemm->m * gemm->n, TSSA_FLOAT, w->c->data, 1, dtype, gemm->c, 1,
+                     &convert_default);
+    return NULL;
+}
+
+static tssa_status *gemm_widened(struct kernel_args *args, struct library_cache *library,
+                                 tssa_dtype dtype, const struct gemm *gemm)
+{
+    struct widened w = {.a = NULL};
+    tssa_status *status = compute_widened(args, library, dtype, gemm, &w);
+    buffer_release(w.a);
+    buffer_release(w.b);
+    buffer_release(w.c);
+    return status;
 }
 
 /* ---- All ------------------------------------------------------------------------------------- */
@@ -310,14 +341,15 @@ tssa_status *gemm_compute(struct kernel_args *args, struct library_cache *librar
     if (gemm->m == 0 || gemm->n == 0)
         return NULL;
     if (!gemm->panels) {
-        TRY(by_library(args, library, dtype, gemm, &done));
+        const struct library_weights weights = {.tensor = gemm->weights};
+        TRY(by_library(args, library, dtype, gemm, gemm->weights ? &weights : NULL, &done));
         if (done)
             return NULL;
     }
     if (find_rows(dtype))
         gemm_run_direct(args->env->team, dtype, gemm);
     else if (dtype == TSSA_FLOAT16 || dtype == TSSA_BFLOAT16)
-        return gemm_widened(args, dtype, gemm);
+        return gemm_widened(args, library, dtype, gemm);
     else
         return ERROR(TSSA_RUNTIME, "there is no product of matrices of type %s",
                      tssa_dtype_name(dtype));

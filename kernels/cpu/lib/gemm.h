@@ -18,8 +18,8 @@ struct gemm {
 
 /*
  * Computes `gemm` on elements of `dtype`: floats by gemm_rows.h (float32 through the library where
- * there is one, and b is not in panels: then in its order), two-byte floats in float32, rounded
- * once; integers wrap. `library` NULL: without.
+ * there is one, and b is not in panels: then in its order), two-byte floats in float32 and in the
+ * same ways, rounded once; integers wrap. `library` NULL: without.
  */
 tssa_status *gemm_compute(struct kernel_args *args, struct library_cache *library, tssa_dtype dtype,
                           const struct gemm *gemm);
