@@ -153,10 +153,11 @@ static void plans_without_a_card(void **state)
 static bool has_exact_plan(struct cudnn *cudnn, const struct library_problem *problem)
 {
     struct engine engines[ENGINE_LIMIT];
-    struct cudnn_made made = {.n = 0};
+    static struct cudnn_made made; /* outlives the call, as the library's has to */
     struct cudnn_plan plan;
     bool found = false;
     size_t count = 0;
+    made = (struct cudnn_made){.n = 0};
     cudnn->made = &made;
     tssa_status_free(cudnn_engines(cudnn, problem, engines, &count));
     for (size_t i = 0; i < count && !found; i++) {

@@ -81,10 +81,13 @@ static const struct dim *asked_of(const struct ir_value *condition)
 /* Of nothing it finds nothing. */
 static bool finds_nothing(const struct ir_op *op, const struct dim *symbol)
 {
+    int64_t size, wanted;
+    if (!ir_op_is(op, IR_OP_TopK)) /* others may have no operand */
+        return false;
     const struct ir_type *type = ir_operand(op, 0)->type;
     const struct ir_known *k = infer_known(op, 1);
-    int64_t axis = ir_op_axis(op), size, wanted;
-    if (!ir_op_is(op, IR_OP_TopK) || type->kind != TYPE_TENSOR || type->rank < 1)
+    int64_t axis = ir_op_axis(op);
+    if (type->kind != TYPE_TENSOR || type->rank < 1)
         return false;
     axis += axis < 0 ? type->rank : 0;
     return axis >= 0 && axis < type->rank && k && k->count == 1 &&
