@@ -29,7 +29,8 @@ struct tensor *operands_add(struct operands *o, tssa_dtype dtype, int rank, cons
     assert_null(tensor_layout(dtype, rank, dims, &count, &bytes));
     value->kind = TSSA_KIND_TENSOR;
     value->tensor = (struct tensor){.dtype = dtype, .rank = rank};
-    memcpy(value->tensor.dims, dims, (size_t)rank * sizeof *dims);
+    if (rank)
+        memcpy(value->tensor.dims, dims, (size_t)rank * sizeof *dims);
     value->tensor.data = arena_alloc_aligned(&o->arena, bytes + 1, TENSOR_ALIGNMENT);
     assert_non_null(value->tensor.data);
     o->given[o->n++] = value;
