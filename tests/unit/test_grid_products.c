@@ -383,13 +383,29 @@ static void add_operands(const struct program *p, struct operands *o)
     operands_add_numbers(o, type, 0, NULL);
 }
 
-static void run_program(const char *device, struct program *p, struct operands *o)
+#define MOST_TEXT 4000
+
+static void make_program(struct program *p, int kind, char *program)
+{
+    struct text text;
+    text_init(&p->ops, &allocator_default);
+    text_init(&text, &allocator_default);
+    add_products(p, kind);
+    add_ops(p, (int)random_int(p->random, 1, 8));
+    print_program(p, &text);
+    assert_true(text.size < MOST_TEXT);
+    memcpy(program, text_string(&text), text.size + 1);
+    text_free(&text);
+    text_free(&p->ops);
+}
+
+/* Nothing is allocated before it is known that there is a device. */
+static void run_program(const char *device, struct program *p, int kind, struct operands *o)
 {
     struct grids_run run;
-    struct text text;
-    text_init(&text, &allocator_default);
-    print_program(p, &text);
-    grids_run_open(&run, device, text_string(&text));
+    char program[MOST_TEXT];
+    make_program(p, kind, program);
+    grids_run_open(&run, device, program);
     for (int i = 0; i < 2; i++) {
         add_operands(p, o);
         assert_true(grids_run_go(&run, o->given));
@@ -400,7 +416,6 @@ static void run_program(const char *device, struct program *p, struct operands *
         operands_clear(o);
     }
     grids_run_close(&run);
-    text_free(&text);
 }
 
 static void test_products_in_kernels(void **state)
@@ -419,11 +434,7 @@ static void test_products_in_kernels(void **state)
         const bool computes = kind == 3 || kind == 4;
         if (elements > 16384 || (computes && elements * p.sizes.k > 1 << 18))
             continue; /* such products are no kernel's */
-        text_init(&p.ops, &allocator_default);
-        add_products(&p, kind);
-        add_ops(&p, (int)random_int(&o.random, 1, 8));
-        run_program(*state, &p, &o);
-        text_free(&p.ops);
+        run_program(*state, &p, kind, &o);
     }
 }
 
