@@ -347,6 +347,14 @@ bool ir_op_set_attr(struct ir_graph *graph, struct ir_op *op, const struct ir_at
     return true;
 }
 
+bool ir_op_copy_attrs(struct ir_graph *graph, struct ir_op *op, const struct ir_op *from)
+{
+    for (uint32_t i = 0; i < from->n_attrs; i++)
+        if (!ir_op_set_attr(graph, op, &from->attrs[i]))
+            return false;
+    return true;
+}
+
 static const struct ir_attr *attr_of_kind(const struct ir_op *op, const char *name,
                                           enum ir_attr_kind kind)
 {

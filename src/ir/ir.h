@@ -290,6 +290,8 @@ void ir_op_set_operand(struct ir_op *op, uint32_t index, struct ir_value *value)
 bool ir_op_set_blocks(struct ir_graph *graph, struct ir_op *op, uint32_t n_blocks);
 /* Adds or replaces; the attribute is copied, what it points to is not. */
 bool ir_op_set_attr(struct ir_graph *graph, struct ir_op *op, const struct ir_attr *attr);
+/* All of another op's, which stay that one's, too. */
+bool ir_op_copy_attrs(struct ir_graph *graph, struct ir_op *op, const struct ir_op *from);
 
 /* What the model declares of a value that is this one in every run: kept where it says more. */
 void ir_value_declare(struct ir_value *value, const struct ir_type *declared);

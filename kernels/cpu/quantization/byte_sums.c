@@ -38,7 +38,7 @@ static struct library_weights lowered(const struct tensor *tensor)
 /* All zero points are this number; false: they are not one number. */
 static bool same_zero(const double *zeros, int64_t n, int64_t *zero)
 {
-    *zero = zeros ? (int64_t)zeros[0] : 0;
+    *zero = zeros && n > 0 ? (int64_t)zeros[0] : 0;
     for (int64_t i = 1; zeros && i < n; i++)
         if ((int64_t)zeros[i] != *zero)
             return false;

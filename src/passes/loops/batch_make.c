@@ -47,12 +47,10 @@ struct ir_op *batch_copy(struct batch *batch, const struct ir_op *op)
     copy->name = op->name;
     for (uint32_t i = 0; i < op->n_results; i++)
         copy->results[i].wanted = op->results[i].wanted;
-    for (uint32_t i = 0; i < op->n_attrs; i++)
-        if (!ir_op_set_attr(batch->graph, copy, &op->attrs[i])) {
-            batch_out_of_memory(batch);
-            return NULL;
-        }
-    return copy;
+    if (ir_op_copy_attrs(batch->graph, copy, op))
+        return copy;
+    batch_out_of_memory(batch);
+    return NULL;
 }
 
 /* Ops that are in no block must not use anything: undoing would not find them. */

@@ -70,11 +70,16 @@ static tssa_status *turn(struct ir_graph *graph, struct ir_value *value, struct 
 
 /* ---- Ops ------------------------------------------------------------------------------------- */
 
+static bool is_image(const struct ir_value *value)
+{
+    const struct ir_type *type = value ? value->type : NULL;
+    return type && type->kind == TYPE_TENSOR && type->rank >= 3 && type->rank <= 5;
+}
+
 static bool is_conv(const struct ir_op *op)
 {
-    const struct ir_type *type = op->n_results ? op->results[0].type : NULL;
-    return ir_op_is(op, IR_OP_QLinearConv) && type->kind == TYPE_TENSOR && type->rank >= 3 &&
-           type->rank <= 5 && !ir_attr_int(op, IR_CHANNELS_LAST, 0);
+    return ir_op_is(op, IR_OP_QLinearConv) && is_image(ir_operand(op, 0)) &&
+           is_image(&op->results[0]) && !ir_attr_int(op, IR_CHANNELS_LAST, 0);
 }
 
 static bool is_one_number(const struct ir_value *value)
@@ -110,14 +115,6 @@ static bool goes_on(const struct ir_op *op)
     return images > 0;
 }
 
-static tssa_status *copy_attrs(struct ir_graph *graph, const struct ir_op *from, struct ir_op *to)
-{
-    for (uint32_t i = 0; i < from->n_attrs; i++)
-        if (!ir_op_set_attr(graph, to, &from->attrs[i]))
-            return status_out_of_memory();
-    return NULL;
-}
-
 /* The op on turned images, whose result is turned back in its place. */
 static tssa_status *replace(struct pass_context *pass, struct ir_op *op, bool conv)
 {
@@ -127,8 +124,8 @@ static tssa_status *replace(struct pass_context *pass, struct ir_op *op, bool co
     struct ir_op *turned = ir_op_create(graph, op->info, op->n_operands, 1);
     TRY_ALLOC(turned);
     turned->version = op->version;
-    TRY(copy_attrs(graph, op, turned));
-    if (conv && (!last.name || !ir_op_set_attr(graph, turned, &last)))
+    if (!ir_op_copy_attrs(graph, turned, op) ||
+        (conv && (!last.name || !ir_op_set_attr(graph, turned, &last))))
         return status_out_of_memory();
     for (uint32_t i = 0; i < op->n_operands; i++) {
         struct ir_value *value = ir_operand(op, i);

@@ -15,12 +15,13 @@
 #include "ir/infer.h"
 #include "passes/lower/quantized.h"
 
-static bool is_constant(const struct ir_op *op)
+/* A DequantizeLinear of bytes, with constant scales and zero points. */
+static bool is_weight(const struct ir_op *op)
 {
-    for (uint32_t i = 0; i < op->n_operands; i++)
-        if (ir_operand(op, i) && !ir_value_constant(ir_operand(op, i)))
-            return false;
-    return true;
+    bool constant = quantized_is_weight(op);
+    for (uint32_t i = 0; constant && i < op->n_operands; i++)
+        constant = !ir_operand(op, i) || ir_value_constant(ir_operand(op, i));
+    return constant;
 }
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
@@ -34,66 +35,53 @@ static int64_t known_count(const struct ir_type *type)
     return type->rank < 0 ? -1 : count;
 }
 
-/* Does the user read single elements of it, and, as far as anybody knows, fewer than there are? */
-static bool reads_part(const struct ir_use *use, const struct ir_op *dequantize)
+/* The DequantizeLinear of which the op reads single elements, and, as far as anybody knows, fewer
+ * than there are; NULL: there is none. */
+static const struct ir_op *part_of(const struct ir_op *op)
 {
-    const struct ir_op *op = use->user;
-    const struct ir_value *whole = ir_operand(dequantize, 0);
-    const struct tensor *scale = ir_value_constant(ir_operand(dequantize, 1));
-    if ((!ir_op_is(op, IR_OP_Gather) && !ir_op_is(op, IR_OP_access)) || use != &op->operands[0] ||
-        tensor_count(scale) != 1)
-        return false;
-    const int64_t part = known_count(op->results[0].type);
-    return part < (int64_t)tensor_count(ir_value_constant(whole));
+    const struct ir_value *whole = ir_operand(op, 0);
+    const struct ir_op *dequantize = whole ? whole->op : NULL;
+    if ((!ir_op_is(op, IR_OP_Gather) && !ir_op_is(op, IR_OP_access)) || !dequantize ||
+        !is_weight(dequantize) || ir_attr_int(dequantize, "block_size", 0) != 0 ||
+        tensor_count(ir_value_constant(ir_operand(dequantize, 1))) != 1)
+        return NULL;
+    const size_t all = tensor_count(ir_value_constant(ir_operand(dequantize, 0)));
+    return known_count(op->results[0].type) < (int64_t)all ? dequantize : NULL;
 }
 
-static tssa_status *copy_op(struct ir_graph *graph, const struct ir_op *op, struct ir_op **copy)
+/* The same op of another first operand. */
+static tssa_status *make_of(struct ir_graph *graph, const struct ir_op *op, struct ir_value *value,
+                            struct ir_op **made)
 {
-    *copy = ir_op_create(graph, op->info, op->n_operands, op->n_results);
-    TRY_ALLOC(*copy);
-    (*copy)->version = op->version;
-    for (uint32_t i = 0; i < op->n_operands; i++)
-        ir_op_set_operand(*copy, i, ir_operand(op, i));
-    for (uint32_t i = 0; i < op->n_attrs; i++)
-        if (!ir_op_set_attr(graph, *copy, &op->attrs[i]))
-            return status_out_of_memory();
-    return NULL;
+    *made = ir_op_create(graph, op->info, op->n_operands, 1);
+    TRY_ALLOC(*made);
+    (*made)->version = op->version;
+    ir_op_set_operand(*made, 0, value);
+    for (uint32_t i = 1; i < op->n_operands; i++)
+        ir_op_set_operand(*made, i, ir_operand(op, i));
+    return ir_op_copy_attrs(graph, *made, op) ? NULL : status_out_of_memory();
 }
 
-static tssa_status *dequantize_part(struct pass_context *pass, const struct ir_op *dequantize,
-                                    struct ir_op *op)
+static tssa_status *visit_part(void *context, struct ir_op *op)
 {
+    struct pass_context *pass = context;
+    const struct ir_op *dequantize = part_of(op);
     struct ir_op *part, *after;
-    TRY(copy_op(pass->graph, op, &part));
-    ir_op_set_operand(part, 0, ir_operand(dequantize, 0));
+    if (!dequantize)
+        return NULL;
+    TRY(make_of(pass->graph, op, ir_operand(dequantize, 0), &part));
     TRY(pass_insert(part, op));
-    TRY(copy_op(pass->graph, dequantize, &after));
-    ir_op_set_operand(after, 0, &part->results[0]);
+    TRY(make_of(pass->graph, dequantize, &part->results[0], &after));
     return pass_replace(pass, op, after);
-}
-
-static tssa_status *dequantize_parts(struct pass_context *pass, struct ir_op *op)
-{
-    struct ir_use *use = op->results[0].uses;
-    while (use) {
-        struct ir_use *next = use->next;
-        if (reads_part(use, op))
-            TRY(dequantize_part(pass, op, use->user));
-        use = next;
-    }
-    return NULL;
 }
 
 /* ---- Wholes ---------------------------------------------------------------------------------- */
 
-static tssa_status *visit(void *context, struct ir_op *op)
+static tssa_status *visit_whole(void *context, struct ir_op *op)
 {
     struct pass_context *pass = context;
     struct tensor *result = NULL;
-    if (!quantized_is_weight(op) || !is_constant(op))
-        return NULL;
-    TRY(dequantize_parts(pass, op));
-    if (!op->results[0].uses)
+    if (!is_weight(op) || !op->results[0].uses)
         return NULL;
     TRY(pass->evaluate(pass->evaluate_user, pass->graph, op, &result));
     return result ? pass_replace(pass, op, ir_constant_create(pass->graph, result)) : NULL;
@@ -103,5 +91,6 @@ tssa_status *pass_dequantize_constants(struct pass_context *pass)
 {
     if (!pass->evaluate || !pass_is_for_session(pass))
         return NULL;
-    return ir_block_walk(pass->graph->body, visit, pass);
+    TRY(ir_block_walk(pass->graph->body, visit_part, pass));
+    return ir_block_walk(pass->graph->body, visit_whole, pass);
 }

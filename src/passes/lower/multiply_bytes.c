@@ -11,16 +11,18 @@
  *
  * A Relu in between goes where the zero point is the type's lowest value, which saturates as well.
  * x and the result have one scale and zero point each, constant weights of a Conv perhaps one scale
- * for each channel, the matrix b one for each column. b is rounded to a multiple of the product of
- * the scales, which it was where the model's maker quantized it.
+ * for each channel, the matrix b one for each column. The bias is rounded to a multiple of the
+ * product of the scales, which it was where the model's maker quantized it; where that would be
+ * more than a BIAS_SHARE of a step of the result, the product stays.
  *
  * Only in sessions, where the CPU's library sums products of bytes exactly (pipeline.sums_bytes):
  * elsewhere it takes longer than floats do. Weights that are not symmetric stay in float: there
  * sums would need those of all that a kernel covers.
  *
  *   needs   constants where they are (fold_constants), but for weights
- *   keeps   results but for one step of the quantization, where the number was half-way between two
- *   breaks  DequantizeLinears may lose their uses (dead_code)
+ *   keeps   results but for one step of the quantization, where the number was half-way between
+ * two, or nearer to that than the bias was rounded by breaks  DequantizeLinears may lose their uses
+ * (dead_code)
  */
 #include <math.h>
 #include <string.h>
@@ -152,6 +154,13 @@ static bool has_told_dims(const struct ir_type *type)
     return type->rank >= 2 && unknown <= 1;
 }
 
+/* Are there as many as the matrix has, in every run? What is no product shall not become one. */
+static bool has_terms(const struct ir_value *value, int64_t n)
+{
+    const struct ir_type *type = value->type;
+    return type->rank >= 2 && dim_is(type->dims[type->rank - 1], n);
+}
+
 /* With a constant matrix. */
 static bool takes_flat(struct found *f)
 {
@@ -162,14 +171,13 @@ static bool takes_flat(struct found *f)
          (ir_attr_int(f->product, "transA", 0) != 0 || ir_attr_float(f->product, "alpha", 1) != 1 ||
           ir_attr_float(f->product, "beta", 1) != 1)))
         return false;
-    f->flat = true;
     f->turned = gemm && ir_attr_int(f->product, "transB", 0) != 0;
     f->out = w->dims[f->turned ? 0 : 1];
     f->in = w->dims[f->turned ? 1 : 0];
     const bool one = constant_of(f->w.scale) && tensor_count(constant_of(f->w.scale)) == 1;
     return f->in > 0 && f->out > 0 && is_symmetric(&f->w) && has_scales(&f->w, f->out) &&
            (one || has_axis(f->product, f->turned ? 0 : 1, 2)) && has_flat_bias(f) &&
-           f->x.value->type->rank >= 2 && has_told_dims(f->y.value->type);
+           has_terms(f->x.value, f->in) && has_told_dims(f->y.value->type);
 }
 
 /* Columns are the last axis. */
@@ -186,12 +194,19 @@ static bool takes_matmul(const struct found *f)
                      has_scales(&f->w, columns);
 }
 
+/* Is the quotient rounded to fewer bits than float32 has, before it is to an integer? */
+static bool rounds_before(const struct ir_op *quantize)
+{
+    const int64_t precision = ir_attr_int(quantize, "precision", TSSA_UNDEFINED);
+    return precision != TSSA_UNDEFINED && precision != TSSA_FLOAT;
+}
+
 static bool find(struct ir_op *quantize, struct found *f)
 {
     *f = (struct found){
         .quantize = quantize,
         .y = {&quantize->results[0], ir_operand(quantize, 1), ir_operand(quantize, 2)}};
-    if (!is_of_bytes(f->y.value) || !has_scales(&f->y, 1) || !ir_operand(quantize, 0))
+    if (!is_of_bytes(f->y.value) || !has_scales(&f->y, 1) || rounds_before(quantize))
         return false;
     f->product = find_product(quantize, &f->y);
     if (!f->product || !find_bytes(f->product, 0, &f->x) || !find_bytes(f->product, 1, &f->w) ||
@@ -245,7 +260,10 @@ static float scale_of(const struct bytes *bytes, int64_t i)
     return ((const float *)scale->data)[tensor_count(scale) == 1 ? 0 : i];
 }
 
-/* In units of what sums are multiples of; NULL: one is too large for INT32. */
+#define BIAS_SHARE (1.0 / 16)
+
+/* In units of what sums are multiples of; NULL: one is too large for INT32, or lies too far from a
+ * multiple. */
 static tssa_status *make_bias(struct ir_graph *graph, const struct found *f,
                               const struct tensor *bias, struct tensor **made)
 {
@@ -254,8 +272,9 @@ static tssa_status *make_bias(struct ir_graph *graph, const struct found *f,
     TRY_ALLOC(*made);
     for (int64_t i = 0; i < n; i++) {
         const double unit = (double)scale_of(&f->x, 0) * (double)scale_of(&f->w, i),
-                     steps = rint((double)((const float *)bias->data)[i] / unit);
-        if (!(steps > INT32_MIN && steps < INT32_MAX)) {
+                     exact = (double)((const float *)bias->data)[i] / unit, steps = rint(exact),
+                     off = fabs(exact - steps) * unit / (double)scale_of(&f->y, 0);
+        if (!(steps > INT32_MIN && steps < INT32_MAX && off <= BIAS_SHARE)) {
             *made = NULL;
             return NULL;
         }
@@ -374,9 +393,8 @@ static tssa_status *make_same(struct pass_context *pass, const struct found *f,
     const bool conv = ir_op_is(f->product, IR_OP_Conv);
     struct ir_op *op;
     TRY(make(pass, f, conv ? IR_OP_QLinearConv : IR_OP_QLinearMatMul, bias, &op));
-    for (uint32_t i = 0; i < f->product->n_attrs; i++)
-        if (!ir_op_set_attr(pass->graph, op, &f->product->attrs[i]))
-            return status_out_of_memory();
+    if (!ir_op_copy_attrs(pass->graph, op, f->product))
+        return status_out_of_memory();
     return pass_replace(pass, f->quantize, op);
 }
 
@@ -389,7 +407,7 @@ static tssa_status *rewrite(struct pass_context *pass, const struct found *f)
         TRY(make_bias(pass->graph, f, bias, &steps));
         if (!steps)
             return pass_remark(pass, TSSA_REMARK_MISSED, f->product,
-                               "does not multiply bytes: its bias is too large");
+                               "does not multiply bytes: its bias is no multiple of what sums are");
         TRY(insert_constant(pass->graph, steps, f->quantize, &value));
     }
     TRY(pass_remark(pass, TSSA_REMARK_APPLIED, f->product, "multiplies bytes"));

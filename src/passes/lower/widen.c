@@ -237,9 +237,8 @@ static tssa_status *make_whole(struct ir_graph *graph, const struct row *row, st
     TRY_ALLOC(op);
     op->version = pattern->version;
     op->name = pattern->name;
-    for (uint32_t i = 0; i < pattern->n_attrs; i++)
-        if (!ir_op_set_attr(graph, op, &pattern->attrs[i]))
-            return status_out_of_memory();
+    if (!ir_op_copy_attrs(graph, op, pattern))
+        return status_out_of_memory();
     for (uint32_t i = 0; i < pattern->n_operands; i++) {
         struct ir_value *operand;
         TRY(make_operand(graph, row, i, before, &operand));

@@ -156,9 +156,8 @@ static tssa_status *make_column(struct ir_graph *graph, struct ir_op *op, int64_
     struct ir_op *made = ir_op_create(graph, op->info, op->n_operands, 1);
     TRY_ALLOC(made);
     made->version = op->version;
-    for (uint32_t i = 0; i < op->n_attrs; i++)
-        if (!ir_op_set_attr(graph, made, &op->attrs[i]))
-            return status_out_of_memory();
+    if (!ir_op_copy_attrs(graph, made, op))
+        return status_out_of_memory();
     for (uint32_t i = 0; i < op->n_operands; i++) {
         struct ir_value *operand;
         TRY(read_column(graph, op, ir_operand(op, i), column, &operand));
