@@ -31,7 +31,6 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-sys.path.insert(1, str(Path(__file__).resolve().parent.parent))
 
 import versus_ort as versus  # noqa: E402
 
@@ -96,13 +95,10 @@ def call_of(engine: str, made):
 # ---- Do they agree? ------------------------------------------------------------------
 
 
-def kind_of(name: str) -> str:
+def kind_of(folder: Path) -> str:
     """The network's class; of a folder that is none of ours, ''."""
-    try:
-        from models.networks.registry import NETWORKS
-    except ImportError:
-        return ""
-    return NETWORKS[name].kind if name in NETWORKS else ""
+    about = folder / "network.json"
+    return json.loads(about.read_text())["kind"] if about.exists() else ""
 
 
 def in_order(value: np.ndarray) -> np.ndarray:
@@ -121,7 +117,7 @@ def differs(kind: str, ours, theirs) -> str | None:
     if kind == "detector":
         ours, theirs = in_order(ours), in_order(theirs)
     if ours.dtype.kind != "f":
-        return None if kind == "detector" or np.array_equal(ours, theirs) else "integers differ"
+        return None if np.array_equal(ours, theirs) else "integers differ"
     near = NEAR_HALF if ours.dtype == np.float16 else NEAR
     a, b = ours.astype(np.float64), theirs.astype(np.float64)
     far = float(np.abs(a - b).max(initial=0))
@@ -142,7 +138,7 @@ def ready(engine: str, args, path: Path, inputs) -> tuple[object, dict[str, floa
 
 
 def measure(args, folder: Path) -> dict:
-    path, inputs, kind = folder / "model.onnx", versus.inputs_of(folder), kind_of(folder.name)
+    path, inputs, kind = folder / "model.onnx", versus.inputs_of(folder), kind_of(folder)
     row = {"model": folder.name, "kind": kind, "threads": args.child, "cannot": {}}
     made = {}
     for engine in args.engines:
@@ -208,6 +204,8 @@ def ratio(row: dict, other: str) -> float | None:
 
 
 def times(row: dict, engine: str) -> str:
+    if engine not in row and engine not in row["cannot"]:
+        return ""
     if engine in row["cannot"] or "min" not in row.get(engine, {}):
         return "cannot"
     values = (versus.figure(row[engine][key] / 1e3) for key in ("min", "median"))
@@ -234,7 +232,8 @@ def command(args, threads: int, folder: Path) -> list[str]:
     return [str(word) for word in words]
 
 
-def measure_all(args, folders: list[Path]) -> list[dict]:
+def measure_all(args, folders: list[Path], about: dict) -> list[dict]:
+    """What is recorded is recorded after each network, so that nothing is lost."""
     rows = []
     for threads in args.threads:
         environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
@@ -250,6 +249,8 @@ def measure_all(args, folders: list[Path]) -> list[dict]:
                 }
             rows.append(row)
             print(table_row(row), flush=True)
+            if args.record:
+                record(args, about, rows)
     return rows
 
 
@@ -325,10 +326,8 @@ def main() -> int:
         parser.error("no such networks; `make networks` builds them")
     about = versus.machine()
     print(HEAD, flush=True)
-    rows = measure_all(args, folders)
+    rows = measure_all(args, folders, about)
     print("", *summaries(rows), "", *refusals(rows), sep="\n")
-    if args.record:
-        record(args, about, rows)
     failed = sum("error" in row or "tssa" in row.get("cannot", {}) for row in rows)
     print(f"{len(rows) - failed} measured, {failed} not")
     return 1 if failed else 0

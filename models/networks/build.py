@@ -5,15 +5,17 @@
     models/networks/build.py --out build/networks resnet18   one
     models/networks/build.py --list
 
-Each network is written to OUT/NAME as model.onnx and test_data_set_0/input_J.pb,
-output_J.pb.  Outputs are what ONNX Runtime computes of the file with its optimizations
-off, and are held against PyTorch's where their shapes are equal: what a detector keeps
-may turn on the last bit.  One that is there is skipped, unless --force says otherwise.
+Each network is written to OUT/NAME as model.onnx, network.json (its class), and
+test_data_set_0/input_J.pb, output_J.pb.  Outputs are what ONNX Runtime computes of the
+file with its optimizations off, and are held against PyTorch's where their shapes are
+equal: what a detector keeps may turn on the last bit.  One that is there is skipped,
+unless --force says otherwise.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import shutil
 import sys
@@ -124,6 +126,7 @@ def build(name: str, network: Network, folder: Path) -> str:
     outputs = run_plainly(path, feed)
     said = farthest(network, outputs, wanted)
     data.save_data_set(model, folder / "test_data_set_0", list(feed.values()), outputs)
+    (folder / "network.json").write_text(json.dumps({"kind": network.kind}) + "\n")
     return f"{data.count_nodes(model.graph)} nodes, {said}"
 
 
