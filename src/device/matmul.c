@@ -71,6 +71,29 @@ tssa_status *matmul_shape(const struct tensor *a, const struct tensor *b, int *r
     return NULL;
 }
 
+void matmul_batch(const struct matmul *mm, int64_t i, int64_t *a, int64_t *b)
+{
+    *a = *b = 0;
+    for (int axis = mm->batch_rank - 1; axis >= 0; axis--) {
+        *a += i % mm->batch[axis] * mm->a_step[axis];
+        *b += i % mm->batch[axis] * mm->b_step[axis];
+        i /= mm->batch[axis];
+    }
+}
+
+struct matmul_problem matmul_of_batch(const struct matmul *mm)
+{
+    const int64_t k = mm->a_dims[mm->a_rank - 1], n = mm->b_dims[mm->b_rank - 1];
+    return (struct matmul_problem){.batch = 1,
+                                   .m = mm->a_dims[mm->a_rank - 2],
+                                   .n = n,
+                                   .k = k,
+                                   .a_row = k,
+                                   .a_column = 1,
+                                   .b_row = n,
+                                   .b_column = 1};
+}
+
 void matmul_fold_rows(struct matmul *mm)
 {
     for (int i = 0; i < mm->batch_rank; i++)
@@ -100,18 +123,10 @@ tssa_status *matmul_problem(const struct tensor *a, const struct tensor *b,
     struct matmul mm;
     TRY(matmul_resolve(a, b, &mm));
     matmul_fold_rows(&mm);
-    const int64_t m = mm.a_dims[mm.a_rank - 2], k = mm.a_dims[mm.a_rank - 1],
-                  n = mm.b_dims[mm.b_rank - 1];
-    *problem = (struct matmul_problem){.batch = mm.batches,
-                                       .m = m,
-                                       .n = n,
-                                       .k = k,
-                                       .a_row = k,
-                                       .a_column = 1,
-                                       .b_row = n,
-                                       .b_column = 1};
-    *one = one_step(&mm, mm.a_step, m * k, &problem->a_batch) &&
-           one_step(&mm, mm.b_step, k * n, &problem->b_batch);
+    *problem = matmul_of_batch(&mm);
+    problem->batch = mm.batches;
+    *one = one_step(&mm, mm.a_step, problem->m * problem->k, &problem->a_batch) &&
+           one_step(&mm, mm.b_step, problem->k * problem->n, &problem->b_batch);
     return NULL;
 }
 

@@ -27,6 +27,11 @@ void matmul_dims(const struct matmul *mm, const struct tensor *a, const struct t
 /* One matrix for all batches: the batches of the left operand are just more rows. */
 void matmul_fold_rows(struct matmul *mm);
 
+/* Where the matrices of batch i begin, in elements. */
+void matmul_batch(const struct matmul *mm, int64_t i, int64_t *a, int64_t *b);
+/* The product of one batch: both matrices row-major, one row behind the other. */
+struct matmul_problem matmul_of_batch(const struct matmul *mm);
+
 /* Both at once. */
 tssa_status *matmul_shape(const struct tensor *a, const struct tensor *b, int *rank, int64_t *dims);
 /* The operands as one problem; *one is false where their leading axes are more than one axis of

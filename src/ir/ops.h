@@ -151,6 +151,7 @@ int ir_op_bind(const struct ir_op_info *info, int64_t opset);
 #define T_NUMERIC (T_FLOAT | T_INT)
 #define T_I64 DTYPE_BIT(TSSA_INT64)
 #define T_I32I64 (DTYPE_BIT(TSSA_INT32) | T_I64)
+#define T_I8U8 (DTYPE_BIT(TSSA_INT8) | DTYPE_BIT(TSSA_UINT8))
 #define T_NARROW                                                                                   \
     (DTYPE_BIT(TSSA_INT4) | DTYPE_BIT(TSSA_UINT4) | DTYPE_BIT(TSSA_INT2) | DTYPE_BIT(TSSA_UINT2))
 /* An attribute that sessions give ops of images, where their kernels know it: 1: channels are the

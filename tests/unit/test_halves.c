@@ -11,23 +11,10 @@
 
 #include "common/op_run.h"
 #include "ir/scalar/convert.h"
+#include "ir/scalar/exact.h"
 #include "kernels/cpu/lib/halves.h"
 
 #define HALVES 65536
-
-static uint32_t bits_of(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static float float_of(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
 
 static void test_widen(void **state)
 {
@@ -42,7 +29,7 @@ static void test_widen(void **state)
         if (isnan(expected))
             assert_true(isnan(wide[i]));
         else
-            assert_int_equal(bits_of(wide[i]), bits_of(expected));
+            assert_int_equal(f32_bits(wide[i]), f32_bits(expected));
     }
 }
 
@@ -63,10 +50,11 @@ static void test_narrow(void **state)
 {
     (void)state;
     for (uint32_t i = 0; i < HALVES; i++) {
-        const uint32_t bits = bits_of(f32_of_f16((uint16_t)i)), middle = bits + (UINT32_C(1) << 12);
-        const float values[] = {float_of(bits),      float_of(bits + 1),   float_of(bits - 1),
-                                float_of(middle),    float_of(middle + 1), float_of(middle - 1),
-                                float_of(bits * 3u), float_of(~bits),      float_of(bits >> 1)};
+        const uint32_t bits = f32_bits(f32_of_f16((uint16_t)i)),
+                       middle = bits + (UINT32_C(1) << 12);
+        const float values[] = {f32_of(bits),      f32_of(bits + 1),   f32_of(bits - 1),
+                                f32_of(middle),    f32_of(middle + 1), f32_of(middle - 1),
+                                f32_of(bits * 3u), f32_of(~bits),      f32_of(bits >> 1)};
         expect_narrow(values, sizeof values / sizeof *values);
     }
 }
@@ -80,7 +68,7 @@ static void test_any(void **state)
         float values[40];
         const int n = (int)random_int(&random, 0, 40);
         for (int k = 0; k < n; k++)
-            values[k] = float_of((uint32_t)random_bits(&random));
+            values[k] = f32_of((uint32_t)random_bits(&random));
         expect_narrow(values, n);
     }
 }

@@ -42,15 +42,10 @@ struct batches {
 
 static struct gemm gemm_of_batch(const struct batches *batches, int64_t i)
 {
-    const struct matmul *mm = batches->mm;
     size_t width = tssa_dtype_size(batches->dtype);
     struct gemm gemm = batches->gemm;
-    int64_t rest = i, a_at = 0, b_at = 0;
-    for (int d = mm->batch_rank - 1; d >= 0; d--) {
-        a_at += rest % mm->batch[d] * mm->a_step[d];
-        b_at += rest % mm->batch[d] * mm->b_step[d];
-        rest /= mm->batch[d];
-    }
+    int64_t a_at, b_at;
+    matmul_batch(batches->mm, i, &a_at, &b_at);
     gemm.a = (const char *)gemm.a + (size_t)a_at * width;
     gemm.b = (const char *)gemm.b + (size_t)b_at * width;
     gemm.c = (char *)gemm.c + (size_t)(i * gemm.m * gemm.n) * width;

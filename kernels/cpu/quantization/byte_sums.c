@@ -17,6 +17,14 @@ bool byte_sums_constant(const struct ir_op *op, uint32_t operand)
     return value && ir_value_constant(value);
 }
 
+tssa_status *byte_sums_check(const struct tensor *tensor, const char *what)
+{
+    if (dtype_in(T_I8U8, tensor->dtype))
+        return NULL;
+    return ERROR(TSSA_RUNTIME, "%s must be INT8 or UINT8, not %s", what,
+                 tssa_dtype_name(tensor->dtype));
+}
+
 static void lose_128(const struct tensor *from, void *to)
 {
     const uint8_t *bytes = from->data;
@@ -114,13 +122,8 @@ struct products {
 static tssa_status *multiply(struct kernel_args *args, struct library_cache *cache,
                              const struct products *p, int64_t i, bool *done)
 {
-    const struct matmul *mm = &p->mm;
-    int64_t rest = i, a = 0, b = 0;
-    for (int axis = mm->batch_rank - 1; axis >= 0; axis--) {
-        a += rest % mm->batch[axis] * mm->a_step[axis];
-        b += rest % mm->batch[axis] * mm->b_step[axis];
-        rest /= mm->batch[axis];
-    }
+    int64_t a, b;
+    matmul_batch(&p->mm, i, &a, &b);
     struct library_call call = {
         .operands = {{(void *)(p->a + a), 0}, {(void *)(p->b + b), 0}},
         .result = {p->sums + i * p->problem.matmul.m * p->problem.matmul.n, 0}};
@@ -165,27 +168,16 @@ tssa_status *byte_sums_matmul(struct kernel_args *args, struct library_cache *ca
     int64_t a_zero, b_zero;
     *done = false;
     TRY(matmul_resolve(a, b, &p.mm));
-    const int64_t rows = p.mm.a_dims[p.mm.a_rank - 2], k = p.mm.a_dims[p.mm.a_rank - 1],
-                  columns = p.mm.b_dims[p.mm.b_rank - 1];
-    if (!same_zero(a_zeros, rows, &a_zero) || !same_zero(b_zeros, columns, &b_zero))
+    const struct matmul_problem one = matmul_of_batch(&p.mm);
+    if (!same_zero(a_zeros, one.m, &a_zero) || !same_zero(b_zeros, one.n, &b_zero))
         return NULL;
     matmul_fold_rows(&p.mm);
-    const int64_t m = p.mm.a_dims[p.mm.a_rank - 2];
-    if (!is_worth_it(m * columns, k))
-        return NULL;
     p.problem = (struct library_problem){
-        .kind = LIBRARY_MATMUL,
-        .dtype = a->dtype,
-        .threads = threads_of(args, cache),
-        .matmul = {.batch = 1,
-                   .m = m,
-                   .n = columns,
-                   .k = k,
-                   .a_row = k,
-                   .a_column = 1,
-                   .b_row = columns,
-                   .b_column = 1,
-                   .a_zero = a_zero,
-                   .b_zero = b_zero - (b->dtype == TSSA_UINT8 ? (int64_t)SIGN_BIT : 0)}};
+        .kind = LIBRARY_MATMUL, .dtype = a->dtype, .matmul = matmul_of_batch(&p.mm)};
+    p.problem.matmul.a_zero = a_zero;
+    p.problem.matmul.b_zero = b_zero - (b->dtype == TSSA_UINT8 ? (int64_t)SIGN_BIT : 0);
+    if (!is_worth_it(p.problem.matmul.m * one.n, one.k))
+        return NULL;
+    p.problem.threads = threads_of(args, cache); /* which opens the library */
     return multiply_lowered(args, cache, &p, b, done);
 }

@@ -10,6 +10,8 @@
 #include "device/library_cache.h"
 #include "kernels/cpu/contraction/conv.h"
 
+/* An error where it is of another type. */
+tssa_status *byte_sums_check(const struct tensor *tensor, const char *what);
 /* Is the op's operand a constant, as weights that are kept for all runs are? */
 bool byte_sums_constant(const struct ir_op *op, uint32_t operand);
 

@@ -27,14 +27,6 @@ struct library_cache *conv_bytes_library(const struct kernel_args *args)
     return &state_of(args)->library;
 }
 
-static tssa_status *check_8_bits(const struct tensor *tensor, const char *what)
-{
-    if (tensor->dtype != TSSA_UINT8 && tensor->dtype != TSSA_INT8)
-        return ERROR(TSSA_RUNTIME, "%s must be INT8 or UINT8, not %s", what,
-                     tssa_dtype_name(tensor->dtype));
-    return NULL;
-}
-
 /* The job's x, of dims channels first. */
 static void turn_first(struct conv_bytes *bytes)
 {
@@ -62,8 +54,8 @@ tssa_status *conv_bytes_open(struct kernel_args *args, uint32_t w, uint32_t x_ze
     struct conv_job *job = &bytes->job;
     TRY(kernel_tensor(args, 0, &job->x));
     TRY(kernel_tensor(args, w, &job->w));
-    TRY(check_8_bits(job->x, "the input"));
-    TRY(check_8_bits(job->w, "the weights"));
+    TRY(byte_sums_check(job->x, "the input"));
+    TRY(byte_sums_check(job->w, "the weights"));
     if (state_of(args)->channels_last)
         turn_first(bytes);
     TRY(conv_resolve(&state_of(args)->attrs, job, bytes->dims));

@@ -37,22 +37,14 @@ static void release(const void *state)
     library_cache_close((struct library_cache *)(void *)state);
 }
 
-static tssa_status *check_bytes(const struct tensor *tensor)
-{
-    if (tensor->dtype == TSSA_UINT8 || tensor->dtype == TSSA_INT8)
-        return NULL;
-    return ERROR(TSSA_RUNTIME, "the operands must be INT8 or UINT8, not %s",
-                 tssa_dtype_name(tensor->dtype));
-}
-
 /* The operands, b at operand `b`, and the shape of the result. */
 static tssa_status *product_open(struct kernel_args *args, uint32_t b, uint32_t a_zero,
                                  uint32_t b_zero, struct product *p)
 {
     TRY(kernel_tensor(args, 0, &p->a));
     TRY(kernel_tensor(args, b, &p->b));
-    TRY(check_bytes(p->a));
-    TRY(check_bytes(p->b));
+    TRY(byte_sums_check(p->a, "the left operand"));
+    TRY(byte_sums_check(p->b, "the right operand"));
     TRY(matmul_shape(p->a, p->b, &p->rank, p->dims));
     p->rows = p->a->rank > 1 ? p->a->dims[p->a->rank - 2] : 1;
     p->columns = p->b->rank > 1 ? p->b->dims[p->b->rank - 1] : 1;

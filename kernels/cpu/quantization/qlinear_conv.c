@@ -91,8 +91,7 @@ static bool is_constant(const struct ir_op *op)
     const int64_t channels = w && w->rank > 0 ? w->dims[0] : 0;
     return channels > 0 && is_scalar_or(constant_of(op, X_SCALE), 1) &&
            is_scalar_or(constant_of(op, Y_SCALE), 1) && is_scalar_or(zero, 1) &&
-           (zero->dtype == TSSA_UINT8 || zero->dtype == TSSA_INT8) &&
-           is_scalar_or(constant_of(op, W_SCALE), channels) &&
+           dtype_in(T_I8U8, zero->dtype) && is_scalar_or(constant_of(op, W_SCALE), channels) &&
            is_scalar_or(constant_of(op, W_ZERO), channels) &&
            (!ir_operand(op, BIAS) ||
             (bias && bias->dtype == TSSA_INT32 && bias->rank == 1 && bias->dims[0] == channels));

@@ -283,17 +283,12 @@ static void quantize_chunk(const struct quantize_work *work, const struct chunk_
     convert_elements(n, TSSA_FLOAT, values, 1, work->y->dtype, y, 1, work->options);
 }
 
-static bool is_bytes(tssa_dtype dtype)
-{
-    return dtype == TSSA_UINT8 || dtype == TSSA_INT8;
-}
-
 static void quantize_range(void *context, int64_t begin, int64_t end)
 {
     const struct quantize_work *work = context;
     const struct tensor *x = work->x, *y = work->y;
     size_t x_size = dtype_info(x->dtype)->size, y_size = dtype_info(y->dtype)->size;
-    const bool bytes = x->dtype == TSSA_FLOAT && is_bytes(y->dtype) && !work->rounds;
+    const bool bytes = x->dtype == TSSA_FLOAT && dtype_in(T_I8U8, y->dtype) && !work->rounds;
     struct scale_walk walk = walk_from(work->g, begin);
     struct chunk_scales chunk;
     open_chunks(work->g, &chunk);

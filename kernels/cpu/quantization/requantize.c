@@ -62,7 +62,7 @@ static tssa_status *open_factors(struct kernel_args *args, uint32_t a_scale, uin
 
 tssa_status *requantize_check(const struct tensor *zero)
 {
-    if (zero->dtype != TSSA_UINT8 && zero->dtype != TSSA_INT8)
+    if (!dtype_in(T_I8U8, zero->dtype))
         return ERROR(TSSA_RUNTIME, "the result cannot be %s", tssa_dtype_name(zero->dtype));
     return NULL;
 }

@@ -11,7 +11,6 @@
 #include "device/window.h"
 
 #define FLOATS (DTYPE_BIT(TSSA_FLOAT) | DTYPE_BIT(TSSA_DOUBLE))
-#define BYTES (DTYPE_BIT(TSSA_INT8) | DTYPE_BIT(TSSA_UINT8))
 
 struct state {
     struct window_attrs attrs;
@@ -188,7 +187,7 @@ const struct kernel *grids_pool_find(const struct ir_op *op)
         !ir_operand(op, 0))
         return NULL;
     const struct ir_type *type = ir_operand(op, 0)->type;
-    return dtype_in(is_max ? FLOATS | BYTES : FLOATS, type->dtype) && type->rank <= WINDOW_AXES + 2
+    return dtype_in(is_max ? FLOATS | T_I8U8 : FLOATS, type->dtype) && type->rank <= WINDOW_AXES + 2
                ? &kernel
                : NULL;
 }

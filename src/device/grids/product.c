@@ -123,31 +123,19 @@ static tssa_status *multiply_each(struct kernel_args *args, const struct job *jo
     const int64_t size = (int64_t)tssa_dtype_size(job->y->dtype);
     struct matmul mm;
     TRY(matmul_resolve(job->a, job->b, &mm));
-    const int64_t m = mm.a_dims[mm.a_rank - 2], k = mm.a_dims[mm.a_rank - 1],
-                  n = mm.b_dims[mm.b_rank - 1];
     const struct product product = {
-        .problem = {.batch = 1,
-                    .m = m,
-                    .n = n,
-                    .k = k,
-                    .a_row = k,
-                    .a_column = 1,
-                    .b_row = n,
-                    .b_column = 1},
+        .problem = matmul_of_batch(&mm),
         .dtype = job->y->dtype,
         .finish = FINISH_NOTHING,
     };
     for (int64_t i = 0; i < mm.batches; i++) {
         struct library_call call = {.operands = {job->places[0], job->places[1]},
                                     .result = grids_place(job->y)};
-        int64_t left = i;
-        for (int axis = mm.batch_rank - 1; axis >= 0; axis--) {
-            const int64_t at = left % mm.batch[axis];
-            left /= mm.batch[axis];
-            call.operands[0].offset += (size_t)(at * mm.a_step[axis] * size);
-            call.operands[1].offset += (size_t)(at * mm.b_step[axis] * size);
-        }
-        call.result.offset += (size_t)(i * m * n * size);
+        int64_t a, b;
+        matmul_batch(&mm, i, &a, &b);
+        call.operands[0].offset += (size_t)(a * size);
+        call.operands[1].offset += (size_t)(b * size);
+        call.result.offset += (size_t)(i * product.problem.m * product.problem.n * size);
         TRY(multiply(args->env->stream, &product, &call));
     }
     return NULL;

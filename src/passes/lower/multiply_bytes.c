@@ -44,14 +44,9 @@ struct found {
 
 /* ---- Finding --------------------------------------------------------------------------------- */
 
-static bool is_byte(tssa_dtype dtype)
-{
-    return dtype == TSSA_INT8 || dtype == TSSA_UINT8;
-}
-
 static bool is_of_bytes(const struct ir_value *value)
 {
-    return value && value->type->kind == TYPE_TENSOR && is_byte(value->type->dtype);
+    return value && value->type->kind == TYPE_TENSOR && dtype_in(T_I8U8, value->type->dtype);
 }
 
 static const struct tensor *constant_of(const struct ir_value *value)

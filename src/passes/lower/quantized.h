@@ -12,7 +12,7 @@ static inline bool quantized_is_weight(const struct ir_op *op)
     const struct ir_value *x = ir_operand(op, 0);
     const struct tensor *constant =
         ir_op_is(op, IR_OP_DequantizeLinear) && x ? ir_value_constant(x) : NULL;
-    return constant && (constant->dtype == TSSA_INT8 || constant->dtype == TSSA_UINT8);
+    return constant && dtype_in(T_I8U8, constant->dtype);
 }
 
 #endif

@@ -518,8 +518,8 @@ struct library_primitive *onednn_make_conv(struct cpu_engine *engine,
     p->threads = (int)problem->threads;
     p->biased = conv->biased;
     struct onednn_setting before = onednn_enter(p->threads);
-    bool made = conv->rank >= 1 && conv->rank <= CONV_MAX_RANK && find_types(p, problem) &&
-                make_attrs(conv, &attrs) && make(p, conv, &attrs);
+    bool made = conv->rank >= 1 && conv->rank <= CONV_MAX_RANK && !conv->turned &&
+                find_types(p, problem) && make_attrs(conv, &attrs) && make(p, conv, &attrs);
     dnnl_primitive_attr_destroy(attrs.conv);
     dnnl_primitive_attr_destroy(attrs.reorder);
     onednn_leave(before);
