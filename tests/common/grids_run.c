@@ -5,12 +5,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "common/fake_cuda.h"
 #include "common/no_error.h"
 #include "common/same_value.h"
+#include "common/test_card.h"
 #include "common/test_device.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
@@ -102,4 +105,17 @@ void grids_run_same(struct grids_run *run, const struct value *const *inputs)
     for (int i = 0; i < GRIDS_RUN_MAX; i++)
         if (!same_value(&run->made[i], &run->wanted[i]))
             fail_msg("output %d is not the CPU's", i);
+}
+
+int grids_run_on_each(int (*run_on)(const char *device))
+{
+    static const char *const orders[] = {"0", "1", "2"};
+    const int end = test_card() ? GRIDS_FIRST_ORDER + 1 : 3;
+    int failed = run_on("opencl");
+    fake_cuda_use(true);
+    for (int i = GRIDS_FIRST_ORDER; i < end; i++) {
+        setenv("FAKE_CUDA_ORDER", orders[i], 1);
+        failed += run_on("cuda");
+    }
+    return failed;
 }

@@ -16,6 +16,15 @@
 
 #define GRIDS_RUN_MAX 4 /* outputs */
 
+/* Sanitizers make the fake's threads ten times slower: tests have fewer rounds, and one order. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define GRIDS_ROUNDS(n) ((n) / 5)
+#define GRIDS_FIRST_ORDER 2
+#else
+#define GRIDS_ROUNDS(n) (n)
+#define GRIDS_FIRST_ORDER 0
+#endif
+
 struct grids_run {
     struct device_context device;
     struct ir_graph *graph;
@@ -32,5 +41,9 @@ tssa_status *grids_run_try(struct grids_run *run, const struct value *const *inp
 bool grids_run_go(struct grids_run *run, const struct value *const *inputs);
 /* And all outputs have the same bits. */
 void grids_run_same(struct grids_run *run, const struct value *const *inputs);
+
+/* Runs tests on `opencl`, and on `cuda` in each order of the fake's threads, or on the card; how
+ * many failed. */
+int grids_run_on_each(int (*run_on)(const char *device));
 
 #endif

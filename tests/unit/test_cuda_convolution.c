@@ -17,13 +17,8 @@
 
 #include "common/fake_cuda.h"
 #include "common/grid_operands.h"
-#include "common/model_run.h"
-#include "common/no_error.h"
-#include "common/onnx_model.h"
-#include "common/test_alloc.h"
+#include "common/library_calls.h"
 #include "common/test_card.h"
-#include "common/test_device.h"
-#include "common/xmalloc.h"
 #include "device/device.h"
 #include "device/library.h"
 
@@ -149,66 +144,25 @@ static void test_what_fails_is_computed_by_texts(void **state)
 
 /* ---- As a session calls it ------------------------------------------------------------------- */
 
-static void note(void *user, tssa_log_level level, const char *message)
+/* 32 channels of 28 by 28. */
+static void run_session(char said[LIBRARY_SAID])
 {
-    (void)level;
-    if (strstr(message, "cuDNN"))
-        snprintf(user, 400, "%s", message);
-}
-
-/* 32 channels of 28 by 28 in a few runs, the later of which are recorded, with the same bits. What
- * was said of the library, in `said`. */
-static void run_session(char said[400])
-{
-    enum { RUNS = 5, COUNT = 32 * 28 * 28 };
-    static const int64_t dims[][4] = {{1, 32, 28, 28}, {32, 32, 3, 3}};
-    static float first[COUNT];
+    static const int64_t dims[2][4] = {{1, 32, 28, 28}, {32, 32, 3, 3}};
     struct onnx_model model;
-    struct model_run run = {.input_count = 2, .output_count = 1};
-    struct operands o;
-    size_t size;
-    const tssa_context_options options = {
-        .struct_size = sizeof options, .threads = 1, .log = note, .log_user = said};
-    const tssa_session_options on_card = {.struct_size = sizeof on_card, .device = "cuda"};
-    said[0] = '\0';
+    tssa_session_work work;
     model_init(&model, 8, 18);
     model_input(&model, model.graph, "x", TSSA_FLOAT, "1,32,28,28");
     model_input(&model, model.graph, "w", TSSA_FLOAT, "32,32,3,3");
     model_attr_ints(&model, model_node(&model, model.graph, "Conv", "x,w", "y"), "pads", "1,1,1,1");
     model_output(&model, model.graph, "y", TSSA_FLOAT, "1,32,28,28");
-    const void *bytes = model_pack(&model, &size);
-    no_error(tssa_context_create(&options, &run.context));
-    no_error(tssa_model_load_memory(run.context, bytes, size, NULL, &run.model));
-    no_error(tssa_session_create(run.model, &on_card, &run.session));
-    run.inputs = xcalloc(2, sizeof(tssa_value *));
-    run.outputs = xcalloc(1, sizeof(tssa_value *));
-    operands_open(&o, 6);
-    for (size_t i = 0; i < 2; i++) {
-        operands_add_numbers(&o, TSSA_FLOAT, 4, dims[i]);
-        no_error(model_run_set_input(&run, i, &o.values[i]));
-    }
-    for (int i = 0; i < RUNS; i++) {
-        no_error(model_run_execute(&run));
-        const struct tensor *made = &model_run_output(&run, 0)->tensor;
-        assert_int_equal(tensor_bytes(made), sizeof first);
-        if (i == 0)
-            memcpy(first, made->data, sizeof first);
-        assert_memory_equal(made->data, first, sizeof first);
-        tssa_value_free(run.outputs[0]);
-        run.outputs[0] = NULL;
-    }
-    tssa_session_work work;
-    no_error(tssa_session_counts(run.session, &work));
+    library_session_run(&model, 4, dims, "cuDNN", said, &work);
     assert_int_equal(work.library_calls, said[0] ? 0 : 1);
     assert_int_equal(work.replays, 1);
-    model_run_close(&run);
-    model_free(&model);
-    operands_clear(&o);
 }
 
 static void test_sessions(void **state)
 {
-    char said[400];
+    char said[LIBRARY_SAID];
     (void)state;
     run_session(said);
     assert_string_equal(said, "");
@@ -263,67 +217,7 @@ static void test_what_is_worth_it(void **state)
     }
 }
 
-/* A channel of each, the input of which lies at `offset` bytes. */
-enum { SIDE = 12, COUNT = SIDE * SIDE, BYTES = COUNT * sizeof(float), ROOM = BYTES + 16 };
-
-struct scene {
-    struct test_alloc alloc;
-    struct device_context context;
-    struct device_stream *stream;
-    struct library_primitive *made;
-    void *x, *w, *y, *scratch;
-    size_t scratch_bytes;
-};
-
-static struct device_place at(void *memory, size_t offset)
-{
-    return (struct device_place){memory, offset};
-}
-
-/* *done: the library has computed it. */
-static tssa_status *run_scene(struct scene *s, size_t offset, float *y, bool *done)
-{
-    const struct library_problem problem = problem_of(1, 1, SIDE);
-    float x[COUNT], w[9];
-    for (int i = 0; i < COUNT; i++)
-        x[i] = (float)(i % 7);
-    for (int i = 0; i < 9; i++)
-        w[i] = 1;
-    TRY(device_context_connect(&s->context));
-    TRY(cuda()->stream_open(&s->context, &s->stream));
-    s->x = cuda()->allocate(s->stream, ROOM);
-    s->w = cuda()->allocate(s->stream, ROOM);
-    s->y = cuda()->allocate(s->stream, ROOM);
-    if (!s->x || !s->w || !s->y)
-        return status_out_of_memory();
-    s->made = cuda()->library->make(&s->context, &problem);
-    if (!s->made)
-        return NULL;
-    s->scratch_bytes = s->made->scratch_bytes;
-    s->scratch = cuda()->allocate(s->stream, s->scratch_bytes);
-    TRY_ALLOC(s->scratch);
-    TRY(cuda()->copy(s->stream, DEVICE_COPY_IN, at(s->x, offset), at(x, 0), BYTES));
-    TRY(cuda()->copy(s->stream, DEVICE_COPY_IN, at(s->w, 0), at(w, 0), sizeof w));
-    const struct library_call call = {.operands = {at(s->x, offset), at(s->w, 0)},
-                                      .result = at(s->y, 0),
-                                      .scratch = at(s->scratch, 0)};
-    *done = s->made->table->run(s->made, s->stream, &call);
-    return *done ? cuda()->copy(s->stream, DEVICE_COPY_OUT, at(y, 0), at(s->y, 0), BYTES) : NULL;
-}
-
-static void close_scene(struct scene *s)
-{
-    if (s->made)
-        s->made->table->release(s->made);
-    if (s->stream) {
-        cuda()->release(s->stream, s->x, ROOM);
-        cuda()->release(s->stream, s->w, ROOM);
-        cuda()->release(s->stream, s->y, ROOM);
-        cuda()->release(s->stream, s->scratch, s->scratch_bytes);
-    }
-    cuda()->stream_close(s->stream);
-    device_context_close(&s->context);
-}
+enum { SIDE = 12 };
 
 /* What is around an element. */
 static float sum_around(int i)
@@ -336,57 +230,33 @@ static float sum_around(int i)
     return sum;
 }
 
-/* From beginning to end, after which nothing is left. */
-static tssa_status *play(size_t offset, bool *done)
+/* A channel of each. */
+static void make_scene(struct library_scene *scene)
 {
-    struct scene scene = {0};
-    float y[COUNT];
-    *done = false;
-    test_alloc_init(&scene.alloc);
-    device_context_open(&scene.context, cuda(), &scene.alloc.allocator, NULL);
-    scene.context.host = test_device();
-    tssa_status *status = run_scene(&scene, offset, y, done);
-    close_scene(&scene);
-    assert_int_equal(scene.alloc.live, 0);
-    assert_int_equal(fake_cuda_alive(), 0);
-    for (int i = 0; !status && *done && i < COUNT; i++)
-        assert_true(y[i] == sum_around(i));
-    return status;
+    *scene = (struct library_scene){
+        .problem = problem_of(1, 1, SIDE), .n = {SIDE * SIDE, 9}, .n_result = SIDE * SIDE};
+    for (int i = 0; i < 9; i++)
+        scene->operands[1][i] = 1;
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        scene->operands[0][i] = (float)(i % 7);
+        scene->wanted[i] = sum_around(i);
+    }
 }
 
-/* What does not lie as it was promised is declined. */
 static void test_alignment(void **state)
 {
-    bool done;
+    struct library_scene scene;
     (void)state;
-    no_error(play(16, &done));
-    assert_true(done);
-    no_error(play(4, &done));
-    assert_false(done);
+    make_scene(&scene);
+    library_scene_lies_badly(&scene);
 }
 
-/* It is an error of one line, or the library has not computed it, or nothing needed the call. */
 static void test_each_call_fails_once(void **state)
 {
-    const unsigned long before = fake_cuda_calls();
-    unsigned told = 0, declined = 0;
-    bool done;
+    struct library_scene scene;
     (void)state;
-    no_error(play(0, &done));
-    const unsigned long calls = fake_cuda_calls() - before;
-    for (unsigned long i = 0; i < calls; i++) {
-        fake_cuda_fail_at(fake_cuda_calls() + i, 999);
-        tssa_status *status = play(0, &done);
-        if (status)
-            assert_null(strchr(tssa_status_message(status), '\n'));
-        told += status != NULL;
-        declined += !status && !done;
-        tssa_status_free(status);
-    }
-    fake_cuda_fail_at(-1ul, 0);
-    assert_true(told > 5 && declined > 50);
-    no_error(play(0, &done));
-    assert_true(done);
+    make_scene(&scene);
+    library_scene_fails_once(&scene, 50);
 }
 
 int main(void)

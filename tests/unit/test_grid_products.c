@@ -17,23 +17,14 @@
 
 #include <cmocka.h>
 
-#include "common/fake_cuda.h"
 #include "common/grid_operands.h"
 #include "common/grids_run.h"
 #include "common/no_error.h"
 #include "common/op_run.h"
 #include "common/same_value.h"
-#include "common/test_card.h"
 #include "device/grids/multiply.h"
 
-/* Sanitizers make the fake's threads ten times slower: there one order has to do. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define ROUNDS 12
-#define FIRST_ORDER 2
-#else
-#define ROUNDS 60
-#define FIRST_ORDER 0
-#endif
+#define ROUNDS GRIDS_ROUNDS(60)
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
@@ -494,12 +485,5 @@ static int run_on(const char *device)
 
 int main(void)
 {
-    static const char *const orders[] = {"0", "1", "2"};
-    int failed = run_on("opencl");
-    fake_cuda_use(true);
-    for (int i = FIRST_ORDER; i < (test_card() ? FIRST_ORDER + 1 : 3); i++) {
-        setenv("FAKE_CUDA_ORDER", orders[i], 1);
-        failed += run_on("cuda");
-    }
-    return failed;
+    return grids_run_on_each(run_on);
 }

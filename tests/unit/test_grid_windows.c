@@ -16,21 +16,12 @@
 
 #include <cmocka.h>
 
-#include "common/fake_cuda.h"
 #include "common/grid_operands.h"
 #include "common/no_error.h"
 #include "common/same_value.h"
-#include "common/test_card.h"
 #include "device/grids/convolve.h"
 
-/* Sanitizers make the fake's threads ten times slower: there one order has to do. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define ROUNDS 8
-#define FIRST_ORDER 2
-#else
-#define ROUNDS 40
-#define FIRST_ORDER 0
-#endif
+#define ROUNDS GRIDS_ROUNDS(40)
 
 static const char *const names[] = {"f32", "f64"};
 static const tssa_dtype types[] = {TSSA_FLOAT, TSSA_DOUBLE};
@@ -523,12 +514,5 @@ static int run_on(const char *device)
 
 int main(void)
 {
-    static const char *const orders[] = {"0", "1", "2"};
-    int failed = run_on("opencl");
-    fake_cuda_use(true);
-    for (int i = FIRST_ORDER; i < (test_card() ? FIRST_ORDER + 1 : 3); i++) {
-        setenv("FAKE_CUDA_ORDER", orders[i], 1);
-        failed += run_on("cuda");
-    }
-    return failed;
+    return grids_run_on_each(run_on);
 }
