@@ -77,3 +77,19 @@ void device_context_close(struct device_context *context)
     context->device->close(context);
     pthread_mutex_destroy(&context->lock);
 }
+
+void *device_context_once(struct device_context *context, _Atomic(void *) *made,
+                          void *(*make)(struct device_context *context))
+{
+    void *there = atomic_load_explicit(made, memory_order_acquire);
+    if (there)
+        return there;
+    pthread_mutex_lock(&context->lock);
+    there = atomic_load_explicit(made, memory_order_relaxed);
+    if (!there) {
+        there = make(context);
+        atomic_store_explicit(made, there, memory_order_release);
+    }
+    pthread_mutex_unlock(&context->lock);
+    return there;
+}

@@ -287,4 +287,9 @@ tssa_status *device_context_connect(struct device_context *context);
 /* When nothing made in it is left. */
 void device_context_close(struct device_context *context);
 
+/* What a context makes when it is first needed, under its lock: what `make` returns is kept in
+ * *made; NULL: the next one who asks tries again. Any thread. */
+void *device_context_once(struct device_context *context, _Atomic(void *) *made,
+                          void *(*make)(struct device_context *context));
+
 #endif

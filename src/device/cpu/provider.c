@@ -19,24 +19,17 @@ const struct cpu_provider *cpu_provider_open(void)
 /* In the place of an engine: it was looked for, and there is none. */
 static struct cpu_engine no_engine;
 
-static struct cpu_engine *open_engine(void)
+static void *open_engine(struct device_context *context)
 {
     const struct cpu_provider *provider = cpu_provider_open();
     struct cpu_engine *engine = provider ? provider->open() : NULL;
+    (void)context;
     return engine ? engine : &no_engine;
 }
 
 struct cpu_engine *cpu_engine(struct device_context *context)
 {
-    struct cpu_engine *engine = atomic_load_explicit(&context->library, memory_order_acquire);
-    if (!engine) {
-        pthread_mutex_lock(&context->lock);
-        engine = atomic_load_explicit(&context->library, memory_order_relaxed);
-        if (!engine)
-            engine = open_engine();
-        atomic_store_explicit(&context->library, engine, memory_order_release);
-        pthread_mutex_unlock(&context->lock);
-    }
+    struct cpu_engine *engine = device_context_once(context, &context->library, open_engine);
     return engine == &no_engine ? NULL : engine;
 }
 

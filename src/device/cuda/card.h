@@ -15,15 +15,13 @@
 /* The oldest driver that is used: 1000 times the major version, and 10 times the minor one. */
 #define CUDA_OLDEST_DRIVER 12000
 
-struct cuda_convolutions;
-
 struct cuda_card {
     struct cuda_api api;
     int driver;               /* the version of CUDA that it is for, as CUDA_OLDEST_DRIVER is */
     int device, architecture; /* 90: compute capability 9.0 */
     cuda_context context;
-    _Atomic(struct cuda_convolutions *) convolutions; /* convolution.h; NULL until it is needed */
-    struct cuda_ranges ranges;                        /* where they were opened */
+    _Atomic(void *) convolutions; /* convolution.c's own; NULL until it is needed */
+    struct cuda_ranges ranges;    /* where they were opened */
     cuda_module
         conditions; /* conditions.h; NULL until it is wanted, guarded by the context's lock */
     cuda_function decide;

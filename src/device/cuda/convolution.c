@@ -16,13 +16,13 @@ enum { FEWEST_MULTIPLICATIONS = 1 << 22 };
 
 /* ---- The library ----------------------------------------------------------------------------- */
 
-struct cuda_convolutions {
+struct convolutions {
     struct cudnn cudnn;
     pthread_mutex_t lock; /* a handle has one stream at a time */
 };
 
 /* In the place of one: it was looked for, and there is none. */
-static struct cuda_convolutions not_there;
+static struct convolutions not_there;
 
 static tssa_status *open_on_card(struct device_context *context, struct cudnn *cudnn)
 {
@@ -32,9 +32,9 @@ static tssa_status *open_on_card(struct device_context *context, struct cudnn *c
     return cudnn_use_card(cudnn);
 }
 
-static struct cuda_convolutions *open_library(struct device_context *context)
+static void *open_library(struct device_context *context)
 {
-    struct cuda_convolutions *opened = allocator_calloc(context->allocator, 1, sizeof *opened);
+    struct convolutions *opened = allocator_calloc(context->allocator, 1, sizeof *opened);
     tssa_status *status = opened ? open_on_card(context, &opened->cudnn) : status_out_of_memory();
     if (!status) {
         pthread_mutex_init(&opened->lock, NULL);
@@ -46,27 +46,17 @@ static struct cuda_convolutions *open_library(struct device_context *context)
 }
 
 /* NULL: there is none. */
-static struct cuda_convolutions *library_of(struct device_context *context)
+static struct convolutions *library_of(struct device_context *context)
 {
     struct cuda_card *card = context->connected;
-    struct cuda_convolutions *opened =
-        atomic_load_explicit(&card->convolutions, memory_order_acquire);
-    if (!opened) {
-        pthread_mutex_lock(&context->lock);
-        opened = atomic_load_explicit(&card->convolutions, memory_order_relaxed);
-        if (!opened)
-            opened = open_library(context);
-        atomic_store_explicit(&card->convolutions, opened, memory_order_release);
-        pthread_mutex_unlock(&context->lock);
-    }
+    struct convolutions *opened = device_context_once(context, &card->convolutions, open_library);
     return opened == &not_there ? NULL : opened;
 }
 
 void cuda_convolution_close(struct device_context *context)
 {
     struct cuda_card *card = context->connected;
-    struct cuda_convolutions *opened =
-        atomic_load_explicit(&card->convolutions, memory_order_acquire);
+    struct convolutions *opened = atomic_load(&card->convolutions);
     atomic_store(&card->convolutions, NULL);
     if (!opened || opened == &not_there)
         return;
@@ -91,7 +81,7 @@ bool cuda_convolution_is_there(char *why, size_t size)
 struct primitive {
     struct library_primitive base;
     const tssa_allocator *allocator;
-    struct cuda_convolutions *library;
+    struct convolutions *library;
     bool biased;
     struct cudnn_plan plan;
     struct cudnn_made made; /* what the plan is made of, which lives as long */
@@ -207,7 +197,7 @@ struct library_primitive *cuda_convolution_make(struct device_context *context,
                                                 const struct library_problem *problem)
 {
     static const struct primitive_table table = {.run = run, .release = release};
-    struct cuda_convolutions *library = library_of(context);
+    struct convolutions *library = library_of(context);
     struct primitive *made = library ? allocator_calloc(context->allocator, 1, sizeof *made) : NULL;
     if (!made)
         return NULL;

@@ -38,7 +38,7 @@ static tssa_status *create_handle(struct device_context *context, struct opened 
     return CUBLASLT(&opened->api, cublasLtCreate, &opened->handle);
 }
 
-static struct opened *open_library(struct device_context *context)
+static void *open_library(struct device_context *context)
 {
     struct opened *opened = allocator_calloc(context->allocator, 1, sizeof *opened);
     tssa_status *status = opened ? create_handle(context, opened) : status_out_of_memory();
@@ -52,15 +52,7 @@ static struct opened *open_library(struct device_context *context)
 /* NULL: there is none. */
 static const struct opened *library_of(struct device_context *context)
 {
-    struct opened *opened = atomic_load_explicit(&context->library, memory_order_acquire);
-    if (!opened) {
-        pthread_mutex_lock(&context->lock);
-        opened = atomic_load_explicit(&context->library, memory_order_relaxed);
-        if (!opened)
-            opened = open_library(context);
-        atomic_store_explicit(&context->library, opened, memory_order_release);
-        pthread_mutex_unlock(&context->lock);
-    }
+    const struct opened *opened = device_context_once(context, &context->library, open_library);
     return opened == &not_there ? NULL : opened;
 }
 

@@ -42,7 +42,13 @@ struct programs {
 
 /* ---- All of a context ------------------------------------------------------------------------ */
 
-static struct programs *create(struct device_context *context)
+static void note_problem(struct device_context *context, const struct programs *all)
+{
+    if (all->stored.problem[0])
+        atomic_store(&context->keeps_not, true);
+}
+
+static void *create(struct device_context *context)
 {
     const tssa_allocator *allocator = context->allocator;
     struct programs *all = allocator_calloc(allocator, 1, sizeof *all);
@@ -53,31 +59,14 @@ static struct programs *create(struct device_context *context)
     vec_init(&all->programs, allocator);
     vec_init(&all->notes, allocator);
     stored_open(&all->stored, context);
+    note_problem(context, all);
     return all;
-}
-
-static void note_problem(struct device_context *context, const struct programs *all)
-{
-    if (all->stored.problem[0])
-        atomic_store(&context->keeps_not, true);
 }
 
 /* NULL: memory ran out. */
 static struct programs *programs_of(struct device_context *context)
 {
-    struct programs *all = atomic_load(&context->compiled);
-    if (all)
-        return all;
-    pthread_mutex_lock(&context->lock);
-    all = atomic_load(&context->compiled);
-    if (!all) {
-        all = create(context);
-        if (all)
-            note_problem(context, all);
-        atomic_store(&context->compiled, all);
-    }
-    pthread_mutex_unlock(&context->lock);
-    return all;
+    return device_context_once(context, &context->compiled, create);
 }
 
 static void free_code(const tssa_allocator *allocator, struct grids_code *code)
