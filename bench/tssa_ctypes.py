@@ -76,7 +76,7 @@ COMPILE_OFF, COMPILE_WAIT = 0, 1
 
 class _PassRun(ctypes.Structure):
     _fields_ = [
-        ("name", c_char_p),
+        ("pass_", c_char_p),
         ("seconds", ctypes.c_double),
         ("ops_before", c_size_t),
         ("ops_after", c_size_t),
@@ -124,6 +124,17 @@ class _SessionWork(ctypes.Structure):
         ("allocations", c_uint64),
         ("copies", c_uint64),
         ("copied_bytes", c_uint64),
+        ("replays", c_uint64),
+        ("waits", c_uint64),
+    ]
+
+
+class _RunOptions(_Options):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("cancel", c_void_p),
+        ("wanted", c_void_p),
+        ("stream", c_void_p),
     ]
 
 
@@ -140,7 +151,14 @@ _CHECKED = {
     "tssa_session_create": (c_void_p, POINTER(_SessionOptions), POINTER(c_void_p)),
     "tssa_session_profile": (c_void_p, _WRITE, c_void_p),
     "tssa_session_counts": (c_void_p, POINTER(_SessionWork)),
-    "tssa_session_run": (c_void_p, c_size_t, c_void_p, c_size_t, c_void_p),
+    "tssa_session_run_with": (
+        c_void_p,
+        POINTER(_RunOptions),
+        c_size_t,
+        c_void_p,
+        c_size_t,
+        c_void_p,
+    ),
     "tssa_tensor_borrow": (
         c_void_p,
         c_int,
@@ -260,7 +278,7 @@ class Model(_Handle):
 
             def done(_, run) -> None:
                 if run.contents.changed:
-                    changed[run.contents.name.decode()] += 1
+                    changed[run.contents.pass_.decode()] += 1
 
             options.pass_done = _PASS_DONE(done)
         options = None if level is None else byref(options)
@@ -423,11 +441,20 @@ class Call:
     """A prepared run: arguments are laid out once; calling it runs the model.
 
     With `prebound`, the tensors that the first run made are written again by later ones.
-    Without, every call frees the results of the one before and gets new ones.
+    Without, every call frees the results of the one before and gets new ones.  With `stream`,
+    the handle of one of the device's streams, a call that is a replay returns before its work
+    is done.
     """
 
-    def __init__(self, session: Session, inputs: list[Value | None], prebound: bool = False):
+    def __init__(
+        self,
+        session: Session,
+        inputs: list[Value | None],
+        prebound: bool = False,
+        stream: int | None = None,
+    ):
         c = session.lib.c
+        self._options = byref(_RunOptions(stream=stream)) if stream else None
         self._keep = (session, inputs)
         self._session, self._lib, self._prebound = session, session.lib, prebound
         self._inputs = (c_void_p * max(len(inputs), 1))(
@@ -436,12 +463,13 @@ class Call:
         self._outputs = (c_void_p * max(session.n_outputs, 1))()
         self._arguments = (
             session.pointer,
+            self._options,
             len(inputs),
             self._inputs,
             session.n_outputs,
             self._outputs,
         )
-        self._function = c.tssa_session_run
+        self._function = c.tssa_session_run_with
         self._free = c.tssa_value_free
         weakref.finalize(self, _free_all, c.tssa_value_free, self._outputs)
 
