@@ -10,7 +10,8 @@
 
 #undef IN_PART
 #undef OF_PART
-#undef EACH_THREAD
+#undef PART_THREAD
+#undef PART_THREADS
 #undef EACH_WARP_OF_PART
 #undef EACH_ROW_OF_TILE
 /* No launch has these. */
@@ -27,9 +28,8 @@ static int fake_x;
 
 #define IN_PART(begin, end) (fake_block >= (begin) && fake_block < (end))
 #define OF_PART(begin, end) fake_block - (begin), (end) - (begin)
-#define EACH_THREAD(i, n)                                                                          \
-    for (int64_t i = (block * fake_height + fake_y) * FAKE_WIDTH + fake_x; i < (n);                \
-         i += blocks * fake_height * FAKE_WIDTH)
+#define PART_THREAD ((block * fake_height + fake_y) * FAKE_WIDTH + fake_x)
+#define PART_THREADS (blocks * fake_height * FAKE_WIDTH)
 #define EACH_WARP_OF_PART(r, rows)                                                                 \
     for (int64_t r = fake_x ? (rows) : block * fake_height + fake_y; r < (rows);                   \
          r += blocks * fake_height)

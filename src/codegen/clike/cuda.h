@@ -102,9 +102,8 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 #define PART static __device__ __forceinline__ void
 #define IN_PART(begin, end) ((int64_t)blockIdx.x >= (begin) && (int64_t)blockIdx.x < (end))
 #define OF_PART(begin, end) (int64_t) blockIdx.x - (begin), (end) - (begin)
-#define EACH_THREAD(i, n)                                                                          \
-    for (int64_t i = (block * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; i < (n);       \
-         i += blocks * blockDim.y * blockDim.x)
+#define PART_THREAD (int64_t)((block * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x)
+#define PART_THREADS (int64_t)(blocks * blockDim.y * blockDim.x)
 #define EACH_WARP_OF_PART(r, rows)                                                                 \
     for (int64_t r = block * blockDim.y + threadIdx.y; r < (rows); r += blocks * blockDim.y)
 
@@ -156,6 +155,8 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 #define EACH_LANE
 #define FIRST_LANE if (LANE == 0)
 #define UNROLL _Pragma("unroll")
+#define PRAGMA(text) _Pragma(#text)
+#define UNROLL_BY(n) PRAGMA(unroll n)
 #define REDUCE_LANES(type, name, combine, lanes)                                                   \
     UNROLL for (int others = LANE_COUNT / 2; others > 0; others /= 2)                              \
     {                                                                                              \

@@ -37,6 +37,9 @@
 /* A row's number that is counted from the end where it is negative. */
 #define ROW_OF(number, count) ((number) < 0 ? (number) + (count) : (number))
 
+/* What a thread does of a part of a launch. */
+#define EACH_THREAD(i, n) for (int64_t i = PART_THREAD; i < (n); i += PART_THREADS)
+
 /* Of a whole, by number; outside of it there is nothing. */
 /*
  * The terms of a group of a tile, from GROUP on, as many steps of GROUPS from each other as there

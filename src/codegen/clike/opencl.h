@@ -87,9 +87,8 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 #define OF_PART(begin, end) (int64_t) get_group_id(0) - (begin), (end) - (begin), memory_of_lanes
 #define LANE ((int)get_local_id(0))
 #define WARPS ((int64_t)get_local_size(1))
-#define EACH_THREAD(i, n)                                                                          \
-    for (int64_t i = (block * WARPS + (int64_t)get_local_id(1)) * LANE_COUNT + LANE; i < (n);      \
-         i += blocks * WARPS * LANE_COUNT)
+#define PART_THREAD ((block * WARPS + (int64_t)get_local_id(1)) * LANE_COUNT + LANE)
+#define PART_THREADS (blocks * WARPS * LANE_COUNT)
 #define EACH_WARP_OF_PART(r, rows) for (int64_t r = block; r < (rows); r += blocks)
 
 /* Tiles of rows: a thread is of one of them, and of one of the groups that share what is along it.
@@ -132,6 +131,7 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 #define EACH_LANE
 #define FIRST_LANE if (LANE == 0)
 #define UNROLL
+#define UNROLL_BY(n)
 #define REDUCE_LANES(type, name, combine, lanes)                                                   \
     __local type *all_of_##name = (__local type *)memory_of_lanes;                                 \
     barrier(CLK_LOCAL_MEM_FENCE);                                                                  \

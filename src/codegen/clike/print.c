@@ -288,6 +288,31 @@ static void print_combine(const struct printer *p, const struct gir_code *code)
     text_printf(p->text, "%s_%s", dtype_info(code->type)->ir_name, scalar_info(code->scalar)->name);
 }
 
+/* ---- Several at a time ----------------------------------------------------------------------- */
+
+/* In multiplications: what a thread has under way together is to take no more. Beyond that
+ * registers lack, and compilers take long. */
+#define MOST_WORK 400
+
+/*
+ * How many elements a thread has under way: it reads all of them before it needs the first, and so
+ * waits for memory once. A power of two, which divides RADIX.
+ */
+static unsigned several(const struct printer *p)
+{
+    unsigned work = 0, n = 8;
+    for (uint32_t i = 0; i < p->kernel->n_codes; i++) {
+        const struct gir_code *code = &gir_codes(p->kernel)[i];
+        if (p->needed[i])
+            work += code->op == GIR_SCALAR ? scalar_info(code->scalar)->work : 1;
+    }
+    while (n > 1 && n * work > MOST_WORK)
+        n /= 2;
+    return n;
+}
+
+/* ---- Combining ------------------------------------------------------------------------------- */
+
 /* Is the order of what is combined that of ir/reduction.def? */
 static bool has_levels(const struct printer *p)
 {
@@ -326,9 +351,14 @@ static void combine_steps(struct printer *p)
             text_printf(p->text, " : s%" PRIu32, i);
         text_puts(p->text, ";\n");
     }
-    if (!has_levels(p))
-        return;
-    open_block(p, "if (++steps % RADIX == 0)");
+}
+
+/* So many more have been combined. */
+static void carry_levels(struct printer *p, unsigned steps)
+{
+    char head[64];
+    snprintf(head, sizeof head, "if ((steps += %u) %% RADIX == 0)", steps);
+    open_block(p, head);
     EACH_REDUCTION(p, i)
     {
         const struct gir_code *code = &gir_codes(p->kernel)[i];
@@ -369,35 +399,113 @@ static void print_elements(struct printer *p)
     close_block(p);
 }
 
+/* What a thread goes over: elements of a grid, or what is along a row, or down a column. */
+struct walk {
+    const char *number, *from, *step, *end;
+};
+static const struct walk each_thread = {"i", "PART_THREAD", "PART_THREADS", "n"},
+                         along_row = {"i", "LANE", "LANE_COUNT", "n"},
+                         down_column = {"r", "0", "1", "rows"};
+
+static void open_walk(struct printer *p, const struct walk *walk, const char *from)
+{
+    char head[128];
+    snprintf(head, sizeof head, "UNROLL_BY(1) for (int64_t %s = %s; %s < %s; %s += %s)",
+             walk->number, from, walk->number, walk->end, walk->number, walk->step);
+    open_block(p, head);
+    print_steps(p);
+    combine_steps(p);
+}
+
+/* `each` at a time, and then the rest, of which there are too few to complete a group of RADIX. */
+static void print_several(struct printer *p, const struct walk *walk, unsigned each)
+{
+    char text[160];
+    snprintf(text, sizeof text, "int64_t first = %s;", walk->from);
+    line(p, text);
+    snprintf(text, sizeof text, "UNROLL_BY(1) for (; first + %u * %s < %s; first += %u * %s)",
+             each - 1, walk->step, walk->end, each, walk->step);
+    open_block(p, text);
+    snprintf(text, sizeof text, "UNROLL for (int64_t next = 0; next < %u; next++)", each);
+    open_block(p, text);
+    snprintf(text, sizeof text, "const int64_t %s = first + next * %s;", walk->number, walk->step);
+    line(p, text);
+    print_steps(p);
+    combine_steps(p);
+    close_block(p);
+    if (has_levels(p))
+        carry_levels(p, each);
+    close_block(p);
+    open_walk(p, walk, "first");
+    close_block(p);
+}
+
+static void print_walk(struct printer *p, const struct walk *walk, unsigned most)
+{
+    const unsigned each = several(p) < most ? several(p) : most;
+    if (each > 1) {
+        print_several(p, walk, each);
+        return;
+    }
+    open_walk(p, walk, walk->from);
+    if (has_levels(p))
+        carry_levels(p, 1);
+    close_block(p);
+}
+
+/* What the reductions of the pass have come to. */
+static void come_to(const struct printer *p, const char *format)
+{
+    EACH_REDUCTION(p, i)
+    {
+        clike_indent(p);
+        text_printf(p->text, format, i, i);
+    }
+}
+
 /* Of a grid: there is one row, of all. */
 static void print_threads(struct printer *p)
 {
     print_once(p);
     print_stores(p); /* checks, which all threads make */
     find_steps(p);
-    open_block(p, "EACH_THREAD(i, n)");
-    print_steps(p);
-    close_block(p);
+    print_walk(p, &each_thread, 4);
 }
 
-/* A loop over what is reduced, and what its reductions have come to. */
-static void print_reducing(struct printer *p, const char *loop, const char *comes_to)
+/* A loop over a row or column, and what its reductions, if there are any, have come to. */
+static void print_reducing(struct printer *p, const struct walk *walk, const char *comes_to)
 {
     begin_levels(p);
-    open_block(p, loop);
-    if (p->form == CLIKE_TILES)
-        line(p, "const int64_t i = TERM_FROM(first, shift);");
+    print_walk(p, walk, 8);
+    join_levels(p);
+    come_to(p, comes_to);
+}
+
+/* Of each reduction of the pass: how many terms a thread reads at a time. A few reads in all hide
+ * what one takes, of more there are no registers. */
+static unsigned terms_each(const struct printer *p)
+{
+    unsigned n = 0;
+    EACH_REDUCTION(p, i)
+    {
+        n++;
+    }
+    return n <= 2 ? 8 : n <= 4 ? 4 : 2;
+}
+
+/* The same of a tile: its terms are shared among groups, and there are no levels. */
+static void print_terms(struct printer *p, const char *comes_to)
+{
+    char head[64];
+    snprintf(head, sizeof head, "EACH_TERM(first, n, shift, %u)", terms_each(p));
+    begin_levels(p);
+    open_block(p, head);
+    line(p, "const int64_t i = TERM_FROM(first, shift);");
     print_steps(p);
     combine_steps(p);
     close_block(p);
-    join_levels(p);
-    EACH_REDUCTION(p, i)
-    {
-        clike_indent(p);
-        text_printf(p->text, comes_to, i, i);
-    }
+    come_to(p, comes_to);
 }
-
 /* Of a reduction: how many come before it, in whatever pass. */
 static uint32_t number_of(const struct printer *p, uint32_t reduction)
 {
@@ -421,18 +529,6 @@ static void print_groups(const struct printer *p)
     line(p, "MEET_GROUPS;");
 }
 
-/* Of each reduction of the pass: how many terms a thread reads at a time. A few reads in all hide
- * what one takes, of more there are no registers. */
-static unsigned terms_each(const struct printer *p)
-{
-    unsigned n = 0;
-    EACH_REDUCTION(p, i)
-    {
-        n++;
-    }
-    return n <= 2 ? 8 : n <= 4 ? 4 : 2;
-}
-
 /* What lanes, or groups of a tile, have is declared around them, as o0, o1, ... */
 static void print_lanes(struct printer *p)
 {
@@ -444,10 +540,10 @@ static void print_lanes(struct printer *p)
                     clike_type_of(gir_codes(p->kernel)[i].type), i);
     }
     open_block(p, "EACH_LANE");
-    char terms[64];
-    snprintf(terms, sizeof terms, "EACH_TERM(first, n, shift, %u)", terms_each(p));
-    print_reducing(p, tiles ? terms : "for (int64_t i = LANE; i < n; i += LANE_COUNT)",
-                   "OF_LANE(o%" PRIu32 ") = s%" PRIu32 ";\n");
+    if (tiles)
+        print_terms(p, "OF_LANE(o%" PRIu32 ") = s%" PRIu32 ";\n");
+    else
+        print_reducing(p, &along_row, "OF_LANE(o%" PRIu32 ") = s%" PRIu32 ";\n");
     close_block(p);
     if (tiles)
         print_groups(p);
@@ -495,7 +591,7 @@ static void print_column_pass(struct printer *p)
     }
     line(p, "{");
     p->depth++;
-    print_reducing(p, "for (int64_t r = 0; r < rows; r++)", "v%" PRIu32 " = s%" PRIu32 ";\n");
+    print_reducing(p, &down_column, "v%" PRIu32 " = s%" PRIu32 ";\n");
     close_block(p);
 }
 

@@ -57,7 +57,8 @@ static inline int shim_turn(int turn, int count)
 #define PART static void
 #define IN_PART(begin, end) true
 #define OF_PART(begin, end) begin, end
-#define EACH_THREAD(i, n) EACH_COLUMN(i, n)
+#define PART_THREAD shim_thread
+#define PART_THREADS SHIM_THREADS
 #define EACH_WARP_OF_PART(r, rows) EACH_WARP(r, rows)
 
 /* Tiles are of one row, of which lanes are the groups. */
@@ -77,6 +78,7 @@ static inline int shim_turn(int turn, int count)
          LANE = shim_turn(++turn, LANE_COUNT))
 #define FIRST_LANE
 #define UNROLL
+#define UNROLL_BY(n)
 #define REDUCE_LANES(type, name, combine, lanes)                                                   \
     for (int others = LANE_COUNT / 2; others > 0; others /= 2)                                     \
         for (int lane = 0; lane < others; lane++)                                                  \

@@ -14,6 +14,10 @@
  */
 #define MOST_BLOCKS 4096
 
+/* What cards' caches hold, at least, and rows that are enough to keep a card busy. */
+#define CACHE_BYTES ((int64_t)16 << 20)
+#define BUSY_ROWS 2048
+
 struct state {
     struct gir_grid *grid;
     struct grids_code *code;
@@ -237,6 +241,15 @@ static tssa_status *add_params(struct call *call, const struct gir_grid_part *pa
     return NULL;
 }
 
+/* A row is read in each pass: those that are under way together stay in the cache in between, so
+ * where there are more, all go on to another row when they have one. */
+static int64_t rows_at_once(int64_t rows, int64_t n)
+{
+    const int64_t cached = CACHE_BYTES / (8 * (n > 0 ? n : 1)),
+                  most = cached > BUSY_ROWS ? cached : BUSY_ROWS, turns = (rows + most / 2) / most;
+    return turns > 1 ? (rows + turns - 1) / turns : rows;
+}
+
 /* Threads have an element, a column or, 32 of them, a row each, and blocks a tile, as far as blocks
  * go. */
 static int64_t count_blocks(const struct state *state, const struct gir_grid_part *part,
@@ -246,7 +259,9 @@ static int64_t count_blocks(const struct state *state, const struct gir_grid_par
     const int64_t each = form == CLIKE_TILES  ? (int64_t)1 << tile_shift(state, rows, n)
                          : form == CLIKE_ROWS ? state->height
                                               : 32 * (int64_t)state->height,
-                  items = has_rows(part->kernel) ? rows : n,
+                  items = form == CLIKE_ROWS       ? rows_at_once(rows, n)
+                          : has_rows(part->kernel) ? rows
+                                                   : n,
                   blocks = items / each + (items % each != 0);
     return blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS;
 }
