@@ -55,16 +55,16 @@ class Case:
 def square(name: str, body: Callable, expected: Callable) -> Case:
     """A program of one matrix."""
     g = Builder(name)
-    x = g.input("x", np.float32, ["rows", "columns"])
+    x = g.input("x", np.float32, ["rows", SIDE])
     out = body(g, x)
     g.output(out, "out", list(out_dims(name)))
     return Case(name, g.model(), [torch.randn(SIDE, SIDE, device="cuda")], expected)
 
 
-def out_dims(name: str) -> tuple[str, ...]:
+def out_dims(name: str) -> tuple[str | int, ...]:
     if name == "argmax":
         return ("rows",)
-    return ("columns", "rows") if name == "transpose" else ("rows", "columns")
+    return (SIDE, "rows") if name == "transpose" else ("rows", SIDE)
 
 
 def normalize() -> Case:

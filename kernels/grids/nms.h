@@ -8,7 +8,6 @@
  * joined. Boxes are corners in order; the arithmetic is the CPU's (kernels/cpu/selection/nms.c),
  * operation by operation.
  */
-#define OWN (WARP * LANE_COUNT + LANE)
 #define AT(i) ((i) * (int64_t)sizeof(int64_t))
 #define NO_CANDIDATE UINT32_MAX
 
@@ -60,9 +59,9 @@ SCALAR_FN int overlap(struct box a, struct box b, T threshold)
 }
 
 /* Smaller for larger scores; NaN is no candidate. */
-SCALAR_FN uint32_t key_of(T score, int64_t all_scores, T threshold)
+SCALAR_FN T_BITS key_of(T score, int64_t all_scores, T threshold)
 {
-    const uint32_t sign = (uint32_t)1 << 31, bits = BITS_OF(score);
+    const T_BITS sign = (T_BITS)1 << 31, bits = BITS_OF(score);
     if (all_scores ? score != score : !(score > threshold))
         return NO_CANDIDATE;
     if (bits << 1 == 0)
@@ -70,45 +69,52 @@ SCALAR_FN uint32_t key_of(T score, int64_t all_scores, T threshold)
     return bits & sign ? bits : ~(bits | sign);
 }
 
+/* Of an element of a class; there are n. */
+SCALAR_FN T_BITS key_at(OPERAND_IN_PLACE scores, int64_t c, int64_t n, int i, int64_t all_scores,
+                        T threshold)
+{
+    return i < n ? key_of(LOAD(T, scores, (c * n + i) * (int64_t)sizeof(T)), all_scores, threshold)
+                 : NO_CANDIDATE;
+}
+
 /* In `order`, a row of n + 1 for each class: its candidates, and at the end how many there are. */
 KERNEL k0(GIVEN(OPERAND, scores), GIVEN(RESULT, order), int64_t classes, int64_t n,
           int64_t all_scores, int64_t threshold)
 {
     AFTER_OTHERS;
-    SHARED(uint32_t, keys[THREADS]);
-    const int64_t groups = n / THREADS + 1;
+    SHARED(T_BITS, keys[THREADS]);
+    SHARED(int, counts[THREADS]);
+    const int64_t groups = n / LANE_COUNT + 1;
     for (int64_t job = BLOCK; job < classes * groups; job += BLOCKS) {
-        const int64_t c = job / groups, i = job % groups * THREADS + OWN;
-        const uint32_t key =
-            i < n ? key_of(LOAD(T, PLACE_OF(scores), (c * n + i) * (int64_t)sizeof(T)), all_scores,
-                           OF_BITS(threshold))
-                  : NO_CANDIDATE;
-        const int64_t equals = key == NO_CANDIDATE ? 0 : i; /* of these it comes after those */
-        int64_t before = 0;
-        for (int64_t first = 0; first < n; first += THREADS) {
-            const int there = n - first < THREADS ? (int)(n - first) : THREADS;
+        const int64_t c = job / groups;
+        const int i = (int)(job % groups) * LANE_COUNT + LANE;
+        const T_BITS key = key_at(PLACE_OF(scores), c, n, i, all_scores, OF_BITS(threshold));
+        const int number = key == NO_CANDIDATE ? 0 : i; /* what is none counts the candidates */
+        int before = 0;
+        for (int first = 0; first < n; first += THREADS) {
             MEET;
-            if (OWN < there)
-                keys[OWN] =
-                    key_of(LOAD(T, PLACE_OF(scores), (c * n + first + OWN) * (int64_t)sizeof(T)),
-                           all_scores, OF_BITS(threshold));
+            keys[OWN] = key_at(PLACE_OF(scores), c, n, first + OWN, all_scores, OF_BITS(threshold));
             MEET;
-            for (int other = 0; other < there; other++)
-                before += keys[other] < key || (keys[other] == key && first + other < equals);
+            before += count_before(keys, first, key, number);
         }
-        if (key != NO_CANDIDATE)
+        before = add_warps(counts, before);
+        if (WARP == 0 && key != NO_CANDIDATE)
             STORE(int64_t, PLACE_OF(order), AT(c * (n + 1) + before), i);
-        if (i == n)
+        if (WARP == 0 && i == n)
             STORE(int64_t, PLACE_OF(order), AT(c * (n + 1) + n), before);
     }
 }
 
-/* The next one that is left, from `o` on, or `there`. */
-SCALAR_FN int find_left(SHARED_PLACE(int) is_left, int o, int there)
+/* The next one that is left, from `o` on, or `there`; eight at a time are looked at, as bytes. */
+SCALAR_FN int find_left(SHARED_PLACE(uint64_t) is_left, int o, int there)
 {
-    while (o < there && !is_left[o])
-        o++;
-    return o;
+    while (o < there) {
+        const uint64_t rest = is_left[o / 8] >> 8 * (o % 8);
+        if (rest & 0xff)
+            return o;
+        o = rest ? o + 1 : (o / 8 + 1) * 8;
+    }
+    return there;
 }
 
 SCALAR_FN void write_row(RESULT_IN_PLACE rows, int64_t row, int64_t batch, int64_t of_batch,
@@ -127,7 +133,8 @@ KERNEL k1(GIVEN(OPERAND, boxes), GIVEN(OPERAND, order), GIVEN(RESULT, kept), GIV
 {
     AFTER_OTHERS;
     SHARED(struct box, tile[THREADS]);
-    SHARED(int, is_left[THREADS]);
+    SHARED(uint64_t, all_left[THREADS / 8]);
+    SHARED_PLACE(uint8_t) is_left = (SHARED_PLACE(uint8_t))all_left;
     for (int64_t c = BLOCK; c < all; c += BLOCKS) {
         const int64_t found = LOAD(int64_t, PLACE_OF(order), AT(c * (n + 1) + n)),
                       first_box = c / classes * n;
@@ -152,10 +159,11 @@ KERNEL k1(GIVEN(OPERAND, boxes), GIVEN(OPERAND, order), GIVEN(RESULT, kept), GIV
             }
             MEET;
             tile[OWN] = own;
-            is_left[OWN] = left;
+            is_left[OWN] = (uint8_t)left;
             MEET;
-            for (int o = find_left(is_left, 0, there); o < there && count < limit;
-                 o = find_left(is_left, o + 1, there)) {
+            for (int o = find_left(all_left, 0, there); o < there && count < limit;
+                 o = find_left(all_left, o + 1, there)) {
+                MEET; /* all have looked */
                 if (OWN == o)
                     write_row(PLACE_OF(kept), c * limit + count, c / classes, c % classes, index);
                 else if (OWN > o && is_left[OWN] && overlap(own, tile[o], OF_BITS(threshold)))

@@ -2,13 +2,11 @@
 /*
  * The k first elements of each line, in order. NaN counts as larger than everything, and of equal
  * elements the one with the lower number is first. An element's place is how many are before it.
- * k0 compares all elements with each other for that: a thread, which has one, compares it with all
- * others; keys of these are in the block's memory, as many as it has threads at a time. k1, of long
- * lines of which few are wanted, goes through the line some times to find what divides these from
- * the others, and sorts only these; a line is a block's. k2 does both, of several lists.
+ * k0 compares all elements with each other for that (ranks.h); keys of the others are in the
+ * block's memory, as many as it has threads at a time. k1, of long lines of which few are wanted,
+ * goes through the line some times to find what divides these from the others, and sorts only
+ * these; a line is a block's. k2 does both, of several lists.
  */
-#define OWN (WARP * LANE_COUNT + LANE)
-
 /* Smaller for what comes earlier. */
 SCALAR_FN T_BITS key_of(T x, int64_t largest)
 {
@@ -53,23 +51,22 @@ SCALAR_FN void put(struct line line, struct places to, int64_t place, int i)
         STORE(int64_t, to.indices, at * (int64_t)sizeof(int64_t), i);
 }
 
-/* Of as many elements as the block has threads, from one on. */
+/* Of as many elements as a warp has lanes, from one on. */
 PART compare(struct line line, int first_own, int64_t k, struct places to,
-             SHARED_PLACE(T_BITS) keys)
+             SHARED_PLACE(T_BITS) keys, SHARED_PLACE(int) counts)
 {
-    const int i = first_own + OWN;
+    const int i = first_own + LANE;
     const T_BITS key = i < line.n ? key_at(line, i) : 0;
-    int64_t before = 0;
+    int before = 0;
     for (int first = 0; first < line.n; first += THREADS) {
-        const int there = line.n - first < THREADS ? line.n - first : THREADS;
         MEET;
-        if (OWN < there)
-            keys[OWN] = key_at(line, first + OWN);
+        keys[OWN] =
+            first + OWN < line.n ? key_at(line, first + OWN) : (T_BITS)-1; /* is not before */
         MEET;
-        for (int other = 0; other < there; other++)
-            before += keys[other] < key || (keys[other] == key && first + other < i);
+        before += count_before(keys, first, key, i);
     }
-    if (i < line.n && before < k)
+    before = add_warps(counts, before);
+    if (WARP == 0 && i < line.n && before < k)
         put(line, to, before, i);
 }
 
@@ -105,13 +102,14 @@ KERNEL k0(GIVEN(OPERAND, x), GIVEN(RESULT, values), GIVEN(RESULT, indices), int6
 {
     AFTER_OTHERS;
     SHARED(T_BITS, keys[THREADS]);
-    const int64_t groups = (n + THREADS - 1) / THREADS;
+    SHARED(int, counts[THREADS]);
+    const int64_t groups = (n + LANE_COUNT - 1) / LANE_COUNT;
     for (int64_t job = BLOCK; job < lines * groups; job += BLOCKS) {
         const int64_t line = job / groups;
-        compare(line_of(PLACE_OF(x), line, n, inner, largest), (int)(job % groups) * THREADS, k,
+        compare(line_of(PLACE_OF(x), line, n, inner, largest), (int)(job % groups) * LANE_COUNT, k,
                 places_of(PLACE_OF(values), PLACE_OF(indices), line, k, inner, with_values,
                           with_indices),
-                keys);
+                keys, counts);
     }
 }
 
@@ -266,7 +264,8 @@ PART sort(int room, SHARED_PLACE(T_BITS) keys, SHARED_PLACE(int) numbers)
         for (int apart = size / 2; apart > 0; apart /= 2) {
             MEET;
             for (int pair = OWN; pair < room / 2; pair += THREADS) {
-                const int a = pair / apart * 2 * apart + pair % apart, b = a + apart;
+                const int in_half = pair & (apart - 1), a = 2 * (pair - in_half) + in_half,
+                          b = a + apart;
                 struct limit first, second;
                 first.key = keys[a];
                 first.number = numbers[a];
@@ -359,8 +358,8 @@ KERNEL k2(LIST(0), LIST(1), LIST(2), LIST(3), LIST(4), LIST(5), LIST(6), LIST(7)
         const struct places to =
             places_of(values, indices, 0, k, 1, how & WITH_VALUES, how & WITH_INDICES);
         const int chooses = (how & CHOOSES) != 0;
-        compare(line_of(x, 0, chooses ? 0 : n, 1, how & LARGEST), (int)(job - begin) * THREADS, k,
-                to, keys);
+        compare(line_of(x, 0, chooses ? 0 : n, 1, how & LARGEST), (int)(job - begin) * LANE_COUNT,
+                k, to, keys, numbers);
         choose(line_of(x, 0, chooses ? n : 0, 1, how & LARGEST), chooses ? (int)k : 0, to, sums,
                keys, numbers);
     }

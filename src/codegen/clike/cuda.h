@@ -134,8 +134,12 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 #define MEET_GROUPS __syncthreads()
 #define JOIN_GROUPS(type, name, combine, sums, number, shift)                                      \
     sums = all_of_##sums[OF_TILE(shift)];                                                          \
-    for (int warp = 1; warp < (int)blockDim.y; warp++)                                             \
-        sums = combine(sums, all_of_##sums[warp * LANE_COUNT + OF_TILE(shift)]);                   \
+    UNROLL for (int warp = 1; warp < MOST_WARPS; warp++)                                           \
+    {                                                                                              \
+        const type other = all_of_##sums[warp * LANE_COUNT + OF_TILE(shift)];                      \
+        if (warp < (int)blockDim.y)                                                                \
+            sums = combine(sums, other);                                                           \
+    }                                                                                              \
     const type name = sums
 
 /* Of texts that are kernels (kernels/grids): which block and warp it is, memory of the block, and

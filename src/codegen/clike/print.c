@@ -481,8 +481,8 @@ static void print_reducing(struct printer *p, const struct walk *walk, const cha
     come_to(p, comes_to);
 }
 
-/* Of each reduction of the pass: how many terms a thread reads at a time. A few reads in all hide
- * what one takes, of more there are no registers. */
+/* Of each reduction of the pass: how many terms a thread reads at a time. Some tens of reads in all
+ * hide what one takes, of more there are no registers. */
 static unsigned terms_each(const struct printer *p)
 {
     unsigned n = 0;
@@ -490,7 +490,7 @@ static unsigned terms_each(const struct printer *p)
     {
         n++;
     }
-    return n <= 2 ? 8 : n <= 4 ? 4 : 2;
+    return n <= 4 ? 8 : 4;
 }
 
 /* The same of a tile: its terms are shared among groups, and there are no levels. */

@@ -300,7 +300,6 @@ static tssa_status *make_sorted(const struct call *call, const struct member *me
                                 struct sorted *list)
 {
     struct kernel_args *args = call->args;
-    const int64_t threads = grids_threads(args->env->stream->context);
     const struct tensor *x;
     TRY(kernel_tensor(args, member->operands[0], &x));
     TRY(grids_int(args, member->operands[1], &list->k));
@@ -312,11 +311,11 @@ static tssa_status *make_sorted(const struct call *call, const struct member *me
                      list->n);
     TRY(make_output(args, member->results[0], x->dtype, 1, &list->k, &list->values));
     TRY(make_output(args, member->results[1], TSSA_INT64, 1, &list->k, &list->indices));
-    const bool chooses = grids_topk_chooses(list->n, list->k);
+    const bool chooses = grids_topk_chooses(call->lists->n, list->n, list->k);
     list->how = (member->largest ? LARGEST : 0) | (list->values ? WITH_VALUES : 0) |
                 (list->indices ? WITH_INDICES : 0) | (chooses ? CHOOSES : 0);
     if (list->k && (list->values || list->indices))
-        list->jobs = chooses ? 1 : parts_of(list->n, threads);
+        list->jobs = chooses ? 1 : grids_ranked_blocks(list->n);
     return NULL;
 }
 

@@ -129,11 +129,10 @@ static tssa_status *launch(struct kernel_args *args, uint32_t function, int64_t 
 
 static tssa_status *rank_scores(struct kernel_args *args, const struct job *job)
 {
-    const int64_t threads = grids_threads(args->env->stream->context);
     const struct launch_param params[] = {
         grids_memory(job->scores), grids_memory(grids_buffer(job->order)), grids_number(job->all),
         grids_number(job->n),      grids_number(job->all_scores),          bits(job->score)};
-    return launch(args, 0, job->all * (job->n / threads + 1), params,
+    return launch(args, 0, job->all * grids_ranked_blocks(job->n + 1), params,
                   sizeof params / sizeof *params);
 }
 

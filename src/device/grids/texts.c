@@ -146,6 +146,11 @@ uint32_t grids_threads(const struct device_context *context)
     return 32 * context->device->launcher->height;
 }
 
+int64_t grids_ranked_blocks(int64_t n)
+{
+    return n / 32 + (n % 32 != 0);
+}
+
 tssa_status *grids_launch_text(struct device_stream *stream, enum grids_text id, tssa_dtype dtype,
                                uint32_t function, int64_t blocks, const struct launch_param *params,
                                uint32_t n_params)

@@ -36,6 +36,8 @@ static inline struct launch_param grids_memory(struct device_place place)
 
 /* Threads of a block. */
 uint32_t grids_threads(const struct device_context *context);
+/* Blocks of a launch that ranks so many elements (kernels/grids/ranks.h). */
+int64_t grids_ranked_blocks(int64_t n);
 
 /* Launches function `function` of it, with so many blocks, or as many of them as make sense; none:
  * nothing. */

@@ -15,9 +15,9 @@
 /* What k1 of the text has room for, and elements that it can count. */
 #define MOST_CHOSEN 1024
 #define MOST_COUNTED ((1 << 21) - 1)
-/* k1 goes through a line some 16 times, and meets in between: in no longer one than this, an
- * element is compared with all others meanwhile. */
-#define SHORT_LINE 1024
+/* k1 goes through a line some 16 times, and meets in between. A card makes so many
+ * comparisons meanwhile: a block's 256 threads make them for 32 elements. */
+#define SOME_COMPARISONS (1 << 25)
 
 struct topk {
     int64_t axis;
@@ -40,9 +40,10 @@ struct lines_of {
     const struct tensor *values, *indices; /* NULL: not wanted */
 };
 
-bool grids_topk_chooses(int64_t n, int64_t k)
+bool grids_topk_chooses(int64_t lines, int64_t n, int64_t k)
 {
-    return n > SHORT_LINE && n <= MOST_COUNTED && k <= MOST_CHOSEN;
+    return (double)lines * (double)n * (double)n > SOME_COMPARISONS && n > MOST_CHOSEN &&
+           n <= MOST_COUNTED && k <= MOST_CHOSEN;
 }
 
 static tssa_status *launch(struct kernel_args *args, const struct lines_of *w,
@@ -50,8 +51,7 @@ static tssa_status *launch(struct kernel_args *args, const struct lines_of *w,
 {
     const struct topk *topk = args->state;
     const struct tensor *some = w->values ? w->values : w->indices, *x = &args->inputs[0]->tensor;
-    const int64_t threads = grids_threads(args->env->stream->context);
-    const bool chooses = grids_topk_chooses(w->n, w->k);
+    const bool chooses = grids_topk_chooses(w->lines, w->n, w->k);
     struct device_place from;
     TRY(grids_operand(args, 0, buffer, &from));
     const struct launch_param params[] = {grids_memory(from),
@@ -65,8 +65,8 @@ static tssa_status *launch(struct kernel_args *args, const struct lines_of *w,
                                           grids_number(w->values != NULL),
                                           grids_number(w->indices != NULL)};
     return grids_launch_text(args->env->stream, GRIDS_TEXT_TOPK, x->dtype, chooses,
-                             chooses ? w->lines : w->lines * ((w->n + threads - 1) / threads),
-                             params, sizeof params / sizeof *params);
+                             chooses ? w->lines : w->lines * grids_ranked_blocks(w->n), params,
+                             sizeof params / sizeof *params);
 }
 
 /* The results, of operands that are checked. */

@@ -8,7 +8,8 @@
 /* NULL: it is no such op. */
 const struct kernel *grids_topk_find(const struct ir_op *op);
 
-/* Does a block choose the k elements of a line of n first, and sorts these? */
-bool grids_topk_chooses(int64_t n, int64_t k);
+/* Of some lines of n elements: does a block choose a line's k first, and sorts these? Else all are
+ * compared with all others. */
+bool grids_topk_chooses(int64_t lines, int64_t n, int64_t k);
 
 #endif
