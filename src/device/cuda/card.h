@@ -15,6 +15,9 @@
 /* The oldest driver that is used: 1000 times the major version, and 10 times the minor one. */
 #define CUDA_OLDEST_DRIVER 12000
 
+/* Of operands and results of libraries, in bytes: what lies elsewhere is a text's. */
+#define CUDA_OPERAND_ALIGNMENT 16
+
 struct cuda_card {
     struct cuda_api api;
     int driver;               /* the version of CUDA that it is for, as CUDA_OLDEST_DRIVER is */

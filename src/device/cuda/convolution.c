@@ -9,8 +9,6 @@
 /* Of fewer multiplications a text takes no longer, or not by enough: as of products. */
 enum { FEWEST_MULTIPLICATIONS = 1 << 22 };
 
-/* Of operands, in bytes: what lies elsewhere is a text's. */
-#define ALIGNMENT 16
 /* What it may use beside them, at most. */
 #define MOST_WORKSPACE ((int64_t)64 << 20)
 
@@ -94,7 +92,7 @@ static cuda_address address_of(struct device_place place)
 
 static bool lie_well(const struct cudnn_places *places)
 {
-    return (places->x | places->w | places->bias | places->y) % ALIGNMENT == 0;
+    return (places->x | places->w | places->bias | places->y) % CUDA_OPERAND_ALIGNMENT == 0;
 }
 
 /* With a descriptor of where all of it lies, which the call has read when it returns. */

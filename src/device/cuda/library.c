@@ -15,8 +15,6 @@
  */
 enum { FEWEST_ROWS = 16, FEWEST_MULTIPLICATIONS = 1 << 22 };
 
-/* Of operands, in bytes: what lies elsewhere is a text's. */
-#define ALIGNMENT 16
 /* What it may use beside them, at most. */
 #define MOST_WORKSPACE ((uint64_t)32 << 20)
 
@@ -84,7 +82,7 @@ struct primitive {
 
 static bool lies_well(struct device_place place)
 {
-    return ((uintptr_t)place.memory + place.offset) % ALIGNMENT == 0;
+    return ((uintptr_t)place.memory + place.offset) % CUDA_OPERAND_ALIGNMENT == 0;
 }
 
 static void *address_of(struct device_place place)
@@ -189,7 +187,7 @@ static tssa_status *describe(struct primitive *p, const struct form *a, const st
 static tssa_status *prefer(const struct cublaslt *api, void *preference)
 {
     const uint64_t workspace = MOST_WORKSPACE;
-    const uint32_t alignment = ALIGNMENT;
+    const uint32_t alignment = CUDA_OPERAND_ALIGNMENT;
     TRY(CUBLASLT(api, cublasLtMatmulPreferenceSetAttribute, preference, CUBLASLT_MOST_WORKSPACE,
                  &workspace, sizeof workspace));
     for (unsigned i = 0; i < 4; i++)
