@@ -94,6 +94,9 @@ struct device {
      * computes nothing; 0: until it ends. */
     int64_t endless_trips;
     size_t alignment; /* of what `allocate` gives, and of where results are placed in it */
+    /* Memory that is aligned so is computed with as what `allocate` gives: by the same code. Of
+     * devices that record. */
+    size_t operand_alignment;
     const struct launcher *launcher; /* device/grids/launcher.h; NULL: it launches no grids */
     /* Once, before anything else is asked of a context but `close`: opens what the device is on
      * this machine, or says what is missing (TSSA_UNSUPPORTED). NULL: it is always there. */

@@ -2,7 +2,8 @@
 /*
  * Inputs and outputs that the caller has in memory of the session's device. An input is the mirror
  * of its value there (crossing.h), and is copied to the host only if something of the host's reads
- * its elements; an output is copied to the caller's memory within the device.
+ * its elements; an output is copied to the caller's memory within the device, unless it was made
+ * there.
  */
 #ifndef TSSA_RUNTIME_CALLER_DEVICE_H
 #define TSSA_RUNTIME_CALLER_DEVICE_H

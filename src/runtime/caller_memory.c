@@ -143,7 +143,7 @@ static void find_leavers(struct leavers *l)
             note(&l->exits[place], exit + 1);
         }
     for (uint32_t i = 0; i < plan->n_placed; i++)
-        if (plan->placed[i].turns || plan->placed[i].several || plan->placed[i].space != SPACE_HOST)
+        if (plan->placed[i].turns || plan->placed[i].several)
             l->exits[entry_of_place(plan, i)] = SEVERAL;
     for (uint32_t i = 0; i < plan->n_results; i++)
         l->places[plan->results[i].result] = SEVERAL;

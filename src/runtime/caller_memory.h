@@ -2,7 +2,8 @@
 /*
  * What of a run is computed in memory that the caller may give for the graph's outputs. It is found
  * in two ways: results that are an output and nothing else, which need no place of the plan, and
- * places of the plan whose one value leaves the run as one output. Used while a plan is made.
+ * places of the plan whose one value leaves the run as one output; of a device's memory the latter
+ * alone. Used while a plan is made.
  */
 #ifndef TSSA_RUNTIME_CALLER_MEMORY_H
 #define TSSA_RUNTIME_CALLER_MEMORY_H

@@ -90,7 +90,7 @@ void crossing_end(struct run *run)
     stream->stop = stream->cancel = NULL;
     run->counts = stream->counts;
     stream->counts = (struct device_counts){0};
-    if (!recorded_replayed(run))
+    if (!recorded_keeps_pool(run))
         pool_trim(&run->device_pool);
 }
 

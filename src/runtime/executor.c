@@ -561,6 +561,7 @@ tssa_status *run_execute_some(struct run *run, const struct value *const *inputs
     run->memory.live = 0;
     run->watched = run->profile || slab_watches(run);
     crossing_begin(run);
+    recorded_begin(run);
     run->caller_outputs = outputs;
     if (!status) {
         slab_offer(run, outputs);

@@ -149,7 +149,8 @@ struct plan_part {
 /*
  * A placed result that may be graph output `exit`, or in whose place one is made that may be. It
  * has its place where the caller gives memory for the output: in that memory, if nothing else may
- * be the output. Else it comes from the pool, and leaves the run as it is.
+ * be the output. Else it comes from the pool, and leaves the run as it is. Of a device's memory it
+ * has its place always, and in memory of the caller's while a run is recorded (bound.h).
  */
 struct plan_leaving {
     uint32_t entry; /* of plan->placed */

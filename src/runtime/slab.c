@@ -306,19 +306,56 @@ tssa_status *slab_prepare(struct run *run)
     return status;
 }
 
+static bool lies_on_device(const struct run *run, const struct plan_leaving *leaving)
+{
+    return run->plan->placed[leaving->entry].space == SPACE_DEVICE;
+}
+
+static void offer(struct run *run, const struct plan_leaving *leaving, const struct value *given)
+{
+    struct kernel_place *place = &run->places[run->plan->placed[leaving->entry].output];
+    if (given->kind != TSSA_KIND_TENSOR || run->outputs_there[leaving->exit])
+        *place = (struct kernel_place){.data = NULL};
+    else if (leaving->there)
+        *place =
+            (struct kernel_place){.data = given->tensor.data, .size = tensor_bytes(&given->tensor)};
+    else
+        *place = place_of(run, leaving->entry);
+}
+
 void slab_offer(struct run *run, const struct value *outputs)
 {
     for (uint32_t i = 0; i < run->plan->n_leaving; i++) {
         const struct plan_leaving *leaving = &run->plan->leaving[i];
-        const struct value *given = &outputs[leaving->exit];
-        struct kernel_place *place = &run->places[run->plan->placed[leaving->entry].output];
-        if (given->kind != TSSA_KIND_TENSOR || run->outputs_there[leaving->exit])
-            *place = (struct kernel_place){.data = NULL};
-        else if (leaving->there)
-            *place = (struct kernel_place){.data = given->tensor.data,
-                                           .size = tensor_bytes(&given->tensor)};
-        else
-            *place = place_of(run, leaving->entry);
+        if (!lies_on_device(run, leaving))
+            offer(run, leaving, &outputs[leaving->exit]);
+    }
+}
+
+bool slab_can_bind(const struct run *run, uint32_t exit, size_t size)
+{
+    const struct plan *plan = run->plan;
+    bool any = false;
+    for (uint32_t i = 0; i < plan->n_leaving; i++) {
+        const struct plan_leaving *leaving = &plan->leaving[i];
+        if (leaving->exit != exit || !leaving->there || !lies_on_device(run, leaving))
+            continue;
+        any = true;
+        if (plan_type_size(plan, run->slab.symbols, plan->n_symbols,
+                           plan->placed[leaving->entry].type) != size)
+            return false;
+    }
+    return any;
+}
+
+void slab_bind(struct run *run, uint32_t exit, void *memory, size_t size)
+{
+    for (uint32_t i = 0; i < run->plan->n_leaving; i++) {
+        const struct plan_leaving *leaving = &run->plan->leaving[i];
+        if (leaving->exit == exit && leaving->there && lies_on_device(run, leaving))
+            run->places[run->plan->placed[leaving->entry].output] =
+                memory ? (struct kernel_place){.data = memory, .size = size}
+                       : place_of(run, leaving->entry);
     }
 }
 

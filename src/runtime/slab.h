@@ -50,8 +50,14 @@ size_t slab_live(const struct slab *slab, uint32_t step);
 tssa_status *slab_prepare(struct run *run);
 /* After that: what the run takes from the pool is to be noted, per step. */
 bool slab_watches(const struct run *run);
-/* Then: what leaves the run has a place if the caller gives memory for it. */
+/* Then: what leaves the run has a place if the caller gives memory for it; on a device it has its
+ * own in any case. */
 void slab_offer(struct run *run, const struct value *outputs);
+/* May all that is made on the device where graph output `exit` lies be made in memory of this size
+ * instead? It may not, where there is no such place. */
+bool slab_can_bind(const struct run *run, uint32_t exit, size_t size);
+/* Then: from now on it is made in this memory of the device's; NULL: in the slab, as before. */
+void slab_bind(struct run *run, uint32_t exit, void *memory, size_t size);
 /* Between iterations of a loop: results that it carries go to the other one of their two places. */
 void slab_take_turns(struct run *run, const struct step *loop);
 

@@ -22,100 +22,92 @@
 #include "common/model_on_device.h"
 #include "common/no_error.h"
 #include "common/test_card.h"
+#include "common/there.h"
 #include "common/xmalloc.h"
 #include "device/cuda/cuda_api.h"
 
-#define RUNS 6 /* the last ones are replays, where runs are recorded */
+#define RUNS 6       /* the last ones are replays, where runs are recorded */
+#define NOBODYS 0xee /* what memory holds that nobody should read, or has written */
 
-/* Tensors in memory of a device, and what they are copies of on the host. */
-struct there {
-    struct device_stream *stream;
-    size_t n;
-    tssa_value **values; /* NULL: no tensor of numbers */
-    void **memory;
-    size_t *sizes;
+/* The caller's memory for a model's inputs and outputs. */
+struct set {
+    struct there inputs, outputs;
 };
 
-static void there_open(struct there *t, const struct model_run *run, tssa_value *const *values,
-                       size_t n)
+static void set_open(struct set *s, const struct model_run *run)
 {
     struct device_context *device = run->session->device;
-    *t = (struct there){.n = n,
-                        .values = xcalloc(n + 1, sizeof *t->values),
-                        .memory = xcalloc(n + 1, sizeof *t->memory),
-                        .sizes = xcalloc(n + 1, sizeof *t->sizes)};
-    no_error(device->device->stream_open(device, &t->stream));
-    for (size_t i = 0; i < n; i++) {
-        const struct value *value = values[i] ? &values[i]->value : NULL;
-        if (!value || value->kind != TSSA_KIND_TENSOR || value->tensor.dtype == TSSA_STRING)
-            continue;
-        const struct tensor *tensor = &value->tensor;
-        t->sizes[i] = tensor_bytes(tensor);
-        t->memory[i] = device->device->allocate(t->stream, t->sizes[i]);
-        assert_non_null(t->memory[i]);
-        no_error(tssa_tensor_borrow_on(run->context, "cuda", tensor->dtype, tensor->rank,
-                                       tensor->dims, t->memory[i], t->sizes[i], &t->values[i]));
-        assert_string_equal(tssa_value_device(t->values[i]), "cuda");
-    }
+    there_open(&s->inputs, run->context, device, run->inputs, run->input_count, 0);
+    there_open(&s->outputs, run->context, device, run->outputs, run->output_count, 0);
+    there_copy(&s->inputs, run->inputs, DEVICE_COPY_IN);
+    there_fill(&s->outputs, NOBODYS);
 }
 
-static void there_close(struct there *t)
+static void set_close(struct set *s)
 {
-    const struct device *device = t->stream->context->device;
-    for (size_t i = 0; i < t->n; i++) {
-        tssa_value_free(t->values[i]);
-        device->release(t->stream, t->memory[i], t->sizes[i]);
-    }
-    device->stream_close(t->stream);
-    free(t->values);
-    free(t->memory);
-    free(t->sizes);
+    there_close(&s->inputs);
+    there_close(&s->outputs);
 }
 
-static void there_copy(const struct there *t, tssa_value *const *values, enum device_copy kind)
+/* A run in a set, of which the inputs stay as they are, gives what is wanted. */
+static void run_there(const struct set *s, struct model_run *made, const struct model_run *wanted,
+                      const char *path)
 {
-    for (size_t i = 0; i < t->n; i++) {
-        if (!t->values[i])
-            continue;
-        const struct device_place here = {values[i]->value.tensor.data, 0},
-                                  away = {t->memory[i], 0};
-        const bool in = kind == DEVICE_COPY_IN;
-        no_error(t->stream->context->device->copy(t->stream, kind, in ? away : here,
-                                                  in ? here : away, t->sizes[i]));
-    }
-    no_error(t->stream->context->device->stream_wait(t->stream));
+    tssa_value **in = xcalloc(made->input_count + 1, sizeof *in),
+               **out = xcalloc(made->output_count + 1, sizeof *out);
+    for (size_t i = 0; i < made->input_count; i++)
+        in[i] = s->inputs.values[i] ? s->inputs.values[i] : made->inputs[i];
+    for (size_t i = 0; i < made->output_count; i++)
+        out[i] = s->outputs.values[i];
+    there_fill(&s->outputs, NOBODYS);
+    no_error(tssa_session_run(made->session, made->input_count, in, made->output_count, out));
+    there_copy(&s->outputs, made->outputs, DEVICE_COPY_OUT);
+    model_on_device_compare(made, wanted, path);
+    assert_true(there_is(&s->inputs, made->inputs));
+    for (size_t i = 0; i < made->output_count; i++)
+        if (!s->outputs.values[i])
+            tssa_value_free(out[i]);
+    free(in);
+    free(out);
 }
 
+/* Two sets in turns: a run does not touch the other one, of which the inputs are no good either. */
+static void take_turns(const struct set sets[2], struct model_run *made,
+                       const struct model_run *wanted, const char *path)
+{
+    for (int turn = 0; turn < RUNS; turn++) {
+        const struct set *own = &sets[turn % 2], *other = &sets[1 - turn % 2];
+        there_copy(&own->inputs, made->inputs, DEVICE_COPY_IN);
+        there_fill(&other->inputs, NOBODYS);
+        there_fill(&other->outputs, NOBODYS);
+        run_there(own, made, wanted, path);
+        assert_true(there_is_filled(&other->outputs, NOBODYS));
+    }
+}
+
+/* Inputs and outputs at the same addresses, in turns at two, and ever at others. */
 static void one_model(void **state)
 {
     struct model_run wanted = {0}, made = {0};
-    struct there inputs, outputs;
+    struct set sets[2];
     const char *path = *state;
     no_error(model_on_device_open(&wanted, path, 2, NULL));
     no_error(model_on_device_open(&made, path, 2, "cuda"));
     no_error(model_on_device_run(&wanted));
     no_error(model_on_device_run(&made)); /* for the shapes of what comes out */
-    there_open(&inputs, &made, made.inputs, made.input_count);
-    there_open(&outputs, &made, made.outputs, made.output_count);
-    there_copy(&inputs, made.inputs, DEVICE_COPY_IN);
-    for (int turn = 0; turn < RUNS; turn++) {
-        tssa_value **in = xcalloc(made.input_count + 1, sizeof *in),
-                   **out = xcalloc(made.output_count + 1, sizeof *out);
-        for (size_t i = 0; i < made.input_count; i++)
-            in[i] = inputs.values[i] ? inputs.values[i] : made.inputs[i];
-        for (size_t i = 0; i < made.output_count; i++)
-            out[i] = outputs.values[i];
-        no_error(tssa_session_run(made.session, made.input_count, in, made.output_count, out));
-        there_copy(&outputs, made.outputs, DEVICE_COPY_OUT);
-        model_on_device_compare(&made, &wanted, path);
-        for (size_t i = 0; i < made.output_count; i++)
-            if (!outputs.values[i])
-                tssa_value_free(out[i]);
-        free(in);
-        free(out);
+    for (int i = 0; i < 2; i++)
+        set_open(&sets[i], &made);
+    for (int turn = 0; turn < RUNS; turn++)
+        run_there(&sets[0], &made, &wanted, path);
+    take_turns(sets, &made, &wanted, path);
+    for (int turn = 0; turn < 2; turn++) {
+        struct set other;
+        set_open(&other, &made);
+        run_there(&other, &made, &wanted, path);
+        set_close(&other);
     }
-    there_close(&inputs);
-    there_close(&outputs);
+    for (int i = 0; i < 2; i++)
+        set_close(&sets[i]);
     model_run_close(&wanted);
     model_run_close(&made);
     assert_int_equal(fake_cuda_alive(), 0);
@@ -135,45 +127,45 @@ static void callers_open(struct callers *c)
 }
 
 /* The run comes after what writes its inputs, and what waits for the stream after the run. */
-static void run_in(const struct callers *c, const struct model_run *made, struct there *inputs,
-                   struct there *outputs)
+static void run_in(const struct callers *c, const struct model_run *made, const struct set *s)
 {
     const tssa_run_options options = {.struct_size = sizeof options, .stream = c->stream};
-    const struct device *device = inputs->stream->context->device;
-    for (size_t i = 0; i < inputs->n; i++) {
-        const struct device_place place = {inputs->memory[i], 0};
-        no_error(device->fill(inputs->stream, place, 0, inputs->sizes[i]));
-    }
-    no_error(device->stream_wait(inputs->stream));
-    for (size_t i = 0; i < inputs->n; i++)
-        no_error(CUDA(&c->api, cuMemcpyHtoDAsync_v2, (cuda_address)(uintptr_t)inputs->memory[i],
-                      made->inputs[i]->value.tensor.data, inputs->sizes[i], c->stream));
-    for (size_t i = 0; i < outputs->n; i++) {
-        const struct device_place place = {outputs->memory[i], 0};
-        no_error(device->fill(outputs->stream, place, 0xff, outputs->sizes[i]));
-    }
-    no_error(device->stream_wait(outputs->stream));
-    no_error(tssa_session_run_with(made->session, &options, inputs->n, inputs->values, outputs->n,
-                                   outputs->values));
+    there_fill(&s->inputs, 0);
+    for (size_t i = 0; i < s->inputs.n; i++)
+        no_error(CUDA(&c->api, cuMemcpyHtoDAsync_v2,
+                      (cuda_address)(uintptr_t)there_memory(&s->inputs, i),
+                      made->inputs[i]->value.tensor.data, s->inputs.sizes[i], c->stream));
+    there_fill(&s->outputs, NOBODYS);
+    no_error(tssa_session_run_with(made->session, &options, s->inputs.n, s->inputs.values,
+                                   s->outputs.n, s->outputs.values));
 }
 
-/* Nothing has been written, which shows that nobody has waited. */
-static bool is_unwritten(const struct model_run *made, const struct there *outputs)
+static void compare_there(const struct set *s, struct model_run *made,
+                          const struct model_run *wanted, const char *path)
 {
-    bool unwritten = true;
-    there_copy(outputs, made->outputs, DEVICE_COPY_OUT);
-    for (size_t i = 0; i < outputs->n; i++)
-        for (size_t k = 0; k < outputs->sizes[i]; k++)
-            unwritten &= ((unsigned char *)made->outputs[i]->value.tensor.data)[k] == 0xff;
-    return unwritten;
+    there_copy(&s->outputs, made->outputs, DEVICE_COPY_OUT);
+    model_on_device_compare(made, wanted, path);
 }
 
-/* Replays return before they are done. */
+/* Of one output alone a run is no replay, and done when it returns, be it behind one. */
+static void run_some(const struct callers *c, struct model_run *made, const struct set *s)
+{
+    static const size_t first[] = {0};
+    const tssa_run_options options = {
+        .struct_size = sizeof options, .stream = c->stream, .wanted = first};
+    there_fill(&s->outputs, NOBODYS);
+    no_error(tssa_session_run_with(made->session, &options, s->inputs.n, s->inputs.values, 1,
+                                   s->outputs.values));
+    assert_int_equal(made->session->counts.replays, 0);
+    assert_false(there_is_filled(&s->outputs, NOBODYS));
+}
+
+/* Replays return before they are done, also where the set of the run before is another one. */
 static void test_stream(void **state)
 {
     static const char path[] = TSSA_SOURCE_DIR "/models/seq2seq_small/model.onnx";
     struct model_run wanted = {0}, made = {0};
-    struct there inputs, outputs;
+    struct set sets[2];
     struct callers callers;
     (void)state;
     no_error(model_on_device_open(&wanted, path, 2, NULL));
@@ -181,21 +173,30 @@ static void test_stream(void **state)
     no_error(model_on_device_run(&wanted));
     no_error(model_on_device_run(&made));
     callers_open(&callers);
-    there_open(&inputs, &made, made.inputs, made.input_count);
-    there_open(&outputs, &made, made.outputs, made.output_count);
-    for (int turn = 0; turn < 2 * RUNS; turn++) {
-        run_in(&callers, &made, &inputs, &outputs);
-        if (turn >= RUNS)
+    for (int i = 0; i < 2; i++)
+        set_open(&sets[i], &made);
+    for (int turn = 0; turn < 4 * RUNS; turn++) {
+        const struct set *own = &sets[turn < 2 * RUNS ? 0 : turn % 2];
+        run_in(&callers, &made, own);
+        /* The second set is recorded the second time that it is there. */
+        if ((turn >= RUNS && turn < 2 * RUNS) || turn >= 2 * RUNS + 4) {
             assert_int_equal(made.session->counts.replays, 1);
-        if (turn >= RUNS && !test_card())
-            assert_true(is_unwritten(&made, &outputs));
+            assert_int_equal(made.session->counts.copies, 0);
+            /* which shows that nobody has waited */
+            assert_true(test_card() || there_is_filled(&own->outputs, NOBODYS));
+        }
         no_error(CUDA(&callers.api, cuStreamSynchronize, callers.stream));
-        there_copy(&outputs, made.outputs, DEVICE_COPY_OUT);
-        model_on_device_compare(&made, &wanted, path);
+        compare_there(own, &made, &wanted, path);
     }
-    run_in(&callers, &made, &inputs, &outputs); /* which is under way when all of it is freed */
-    there_close(&inputs);
-    there_close(&outputs);
+    for (int turn = 0; turn < 2; turn++) /* both under way */
+        run_in(&callers, &made, &sets[turn]);
+    no_error(CUDA(&callers.api, cuStreamSynchronize, callers.stream));
+    for (int turn = 0; turn < 2; turn++)
+        compare_there(&sets[turn], &made, &wanted, path);
+    run_some(&callers, &made, &sets[0]);
+    run_in(&callers, &made, &sets[0]); /* which is under way when all of it is freed */
+    for (int i = 0; i < 2; i++)
+        set_close(&sets[i]);
     no_error(CUDA(&callers.api, cuStreamDestroy_v2, callers.stream));
     model_run_close(&wanted);
     model_run_close(&made);

@@ -22,6 +22,7 @@ const struct device cuda_device = {
     .counts = true,
     .grids = true,
     .alignment = 256,
+    .operand_alignment = CUDA_OPERAND_ALIGNMENT,
     .launcher = &cuda_launcher,
     .connect = cuda_connect,
     .close = cuda_close,
