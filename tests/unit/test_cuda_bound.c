@@ -512,7 +512,7 @@ static void test_wrong_size(void **state)
 }
 
 /* Other shapes at the same addresses, and outputs of which some are wanted, in between. */
-static void test_in_between(void **state)
+static void run_in_between(const char *text)
 {
     static const int64_t dims[] = {ROWS / 2, WIDTH};
     static const size_t second[] = {1};
@@ -520,8 +520,7 @@ static void test_in_between(void **state)
     struct caller c;
     struct set s;
     tssa_value *half[3] = {NULL};
-    (void)state;
-    caller_open(&c, both);
+    caller_open(&c, text);
     set_open(&s, &c);
     no_error(tssa_tensor_borrow_on(c.p.context, "cuda", TSSA_FLOAT, 2, dims,
                                    there_memory(&s.inputs, 0), s.inputs.sizes[0] / 2, &half[0]));
@@ -544,6 +543,14 @@ static void test_in_between(void **state)
         tssa_value_free(half[i]);
     set_close(&s);
     caller_close(&c);
+}
+
+/* The second takes other memory of the pool where it is recorded. */
+static void test_in_between(void **state)
+{
+    (void)state;
+    run_in_between(both);
+    run_in_between(decided);
 }
 
 /* ---- Failures -------------------------------------------------------------------------------- */
