@@ -58,7 +58,9 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 }
 
 /* Functions, and memory that they are given. */
-#define KERNEL extern "C" __global__ void
+/* Blocks are 8 warps (launcher.c). Who is not told of how many run side by side saves registers for
+ * more than there is use for, by waiting for each load before the next. */
+#define KERNEL extern "C" __global__ void __launch_bounds__(256, 2)
 /* One whose blocks have so many threads, of which so many blocks should run side by side. */
 #define KERNEL_FOR(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
 #define OPERAND const char *__restrict__
