@@ -492,6 +492,88 @@ static void test_regions_that_are_wrong(void **state)
     }
 }
 
+/* ---- GridSample ------------------------------------------------------------------------------ */
+
+/* Of which modes, paddings and corners take turns. */
+static void open_grid_sample(struct grids_run *run, const char *device, int i, int rank,
+                             const char *type, const char *grid)
+{
+    static const char *const modes[] = {"nearest", "linear", "cubic"};
+    static const char *const paddings[] = {"zeros", "border", "reflection"};
+    char program[900], x[60], g[60];
+    snprintf(program, sizeof program,
+             "graph @g opset(\"\": 20) ir_version(9) (%%x: %s%s, %%g: %s%s) -> (%%y) {\n"
+             "  %%y = GridSample@20(%%x, %%g) {mode = \"%s\", padding_mode = \"%s\", "
+             "align_corners = %d}\n"
+             "  return(%%y)\n"
+             "}\n",
+             type, dims_text(x, sizeof x, 'X', rank + 2), grid,
+             dims_text(g, sizeof g, 'G', rank + 2), modes[i % 3], paddings[i / 3 % 3], i / 9 % 2);
+    grids_run_open(run, device, program);
+}
+
+/* Points within and beyond the grid, at times far from it, or nowhere. */
+static void add_points(struct operands *o, tssa_dtype dtype, int rank, const int64_t *dims)
+{
+    struct tensor *points = operands_add(o, dtype, rank, dims);
+    static const double odd[] = {1, -1, 0, -0.0, 1e30, -1e6, INFINITY, -INFINITY, NAN};
+    for (size_t i = 0; i < tensor_count(points); i++)
+        dtype_store_double(dtype, (char *)points->data + i * tssa_dtype_size(dtype),
+                           random_chance(&o->random, 10)
+                               ? odd[random_int(&o->random, 0, 8)]
+                               : (double)random_int(&o->random, -3500, 3500) / 1024);
+}
+
+static void sample_once(const char *device, struct operands *o, int i, int rank, int64_t channels,
+                        int64_t most)
+{
+    struct grids_run run;
+    const int t = i % 2, of_grid = (int)random_int(&o->random, 0, 1);
+    int64_t x[MOST_AXES + 2] = {random_int(&o->random, 1, 3), channels},
+                          grid[MOST_AXES + 2] = {x[0]};
+    for (int axis = 0; axis < rank; axis++) {
+        x[2 + axis] = random_int(&o->random, 1, 9);
+        grid[1 + axis] = random_int(&o->random, 1, most);
+    }
+    grid[1 + rank] = rank;
+    open_grid_sample(&run, device, i, rank, names[t], names[of_grid]);
+    operands_add_numbers(o, types[t], rank + 2, x);
+    add_points(o, types[of_grid], rank + 2, grid);
+    grids_run_same(&run, o->given);
+    operands_clear(o);
+    grids_run_close(&run);
+}
+
+static void test_grid_sample(void **state)
+{
+    struct operands o;
+    operands_open(&o, 99);
+    for (int i = 0; i < ROUNDS; i++)
+        sample_once(*state, &o, i, i / 2 % MOST_AXES + 1, random_int(&o.random, 1, 9), 7);
+    /* enough points for several channels a thread, the last of which has fewer */
+    sample_once(*state, &o, 1, 2, 5, 400);
+    sample_once(*state, &o, 2, 2, 7, 300);
+}
+
+/* Another batch, points of too few coordinates, nothing to sample from. */
+static void test_grids_that_are_wrong(void **state)
+{
+    static const int64_t grids[][4] = {{3, 2, 2, 2}, {2, 2, 2, 3}, {2, 2, 2, 2}};
+    for (int i = 0; i < 3; i++) {
+        struct operands o;
+        struct grids_run run;
+        operands_open(&o, 101);
+        open_grid_sample(&run, *state, 1, 2, "f32", "f32");
+        operands_add_numbers(&o, TSSA_FLOAT, 4, (const int64_t[]){2, 1, i == 2 ? 0 : 4, 4});
+        operands_add_numbers(&o, TSSA_FLOAT, 4, grids[i]);
+        tssa_status *status = grids_run_try(&run, o.given);
+        assert_int_equal(tssa_status_code(status), TSSA_RUNTIME);
+        tssa_status_free(status);
+        operands_clear(&o);
+        grids_run_close(&run);
+    }
+}
+
 /* ---------------------------------------------------------------------------------------------- */
 
 #define OF_DEVICE(test) cmocka_unit_test_prestate(test, (void *)device)
@@ -508,7 +590,9 @@ static int run_on(const char *device)
                                        OF_DEVICE(test_resize),
                                        OF_DEVICE(test_resize_of_others),
                                        OF_DEVICE(test_roi_align),
-                                       OF_DEVICE(test_regions_that_are_wrong)};
+                                       OF_DEVICE(test_regions_that_are_wrong),
+                                       OF_DEVICE(test_grid_sample),
+                                       OF_DEVICE(test_grids_that_are_wrong)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

@@ -3,20 +3,7 @@
 #ifndef TSSA_KERNELS_CPU_LIB_SAMPLE_H
 #define TSSA_KERNELS_CPU_LIB_SAMPLE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-enum sample_mode { SAMPLE_NEAREST, SAMPLE_LINEAR, SAMPLE_CUBIC };
-enum sample_padding { SAMPLE_ZEROS, SAMPLE_BORDER, SAMPLE_REFLECTION };
-
-/* The elements along one axis that a point is made from. Weights are made in double; narrow[] is
- * the same, rounded. */
-struct sample_axis {
-    int count;
-    int64_t offsets[4]; /* of the element, in elements; -1: beyond the grid, 0 */
-    double weights[4];
-    float narrow[4];
-};
+#include "kernels/grids/sample_axis.h"
 
 /*
  * Prepares one axis of `size` elements, `stride` apart, for coordinate x (element i is at i). NaN
@@ -27,12 +14,6 @@ void sample_axis_init(struct sample_axis *axis, enum sample_mode mode, enum samp
                       bool align_corners, double x, int64_t size, int64_t stride);
 
 /* The same for n coordinates, which `step` entries of `axes` are apart from each other. */
-struct sample_line {
-    enum sample_mode mode;
-    enum sample_padding padding;
-    bool align_corners;
-    int64_t size, stride;
-};
 void sample_axes_init(const struct sample_line *line, const double *x, int64_t n,
                       struct sample_axis *axes, int64_t step);
 

@@ -1,44 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GridSample (ai.onnx 16, 20, 22), for any number of spatial axes; in the order of lib/sample.h. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
+#include "device/grid_sample.h"
 #include "kernels/cpu/lib/grid_planes.h"
 #include "kernels/cpu/lib/lines.h"
 #include "kernels/cpu/lib/sample.h"
 
-struct grid_attrs {
-    enum sample_mode mode;
-    enum sample_padding padding;
-    bool align_corners;
-};
-
-static tssa_status *choose(const struct ir_op *op, const char *name, const char *const *choices,
-                           const char *fallback, int *chosen)
-{
-    const char *given = ir_attr_str(op, name, fallback);
-    for (int i = 0; choices[i]; i++)
-        if (strcmp(given, choices[i]) == 0) {
-            *chosen = i;
-            return NULL;
-        }
-    return ERROR(TSSA_MALFORMED, "%s is \"%s\"", name, given);
-}
-
 static tssa_status *grid_sample_prepare(const struct ir_op *op, const struct kernel_setup *setup,
                                         const void **state)
 {
-    static const char *const modes[] = {"nearest", "linear", "cubic", "bilinear", "bicubic", NULL};
-    static const char *const paddings[] = {"zeros", "border", "reflection", NULL};
     struct grid_attrs *attrs = ARENA_NEW(setup->arena, struct grid_attrs);
-    int mode = 0, padding = 0;
     TRY_ALLOC(attrs);
-    TRY(choose(op, "mode", modes, "linear", &mode));
-    TRY(choose(op, "padding_mode", paddings, "zeros", &padding));
-    attrs->mode = (enum sample_mode)(mode > SAMPLE_CUBIC ? mode - 2 : mode);
-    attrs->padding = (enum sample_padding)padding;
-    attrs->align_corners = ir_attr_int(op, "align_corners", 0) != 0;
+    TRY(grid_sample_decode(op, attrs));
     *state = attrs;
     return NULL;
 }
@@ -53,15 +25,11 @@ struct grid_job {
     int64_t channels, in_count, out_count;
 };
 
-/* From [-1, 1] to elements; in float, as other implementations do, unless the grid is double. */
 static double element_coordinate(const struct grid_job *job, double n, int64_t size)
 {
-    if (job->grid->dtype == TSSA_DOUBLE)
-        return job->attrs->align_corners ? (n + 1) / 2 * (double)(size - 1)
-                                         : ((n + 1) * (double)size - 1) / 2;
-    float f = (float)n;
-    return (double)(job->attrs->align_corners ? (f + 1) / 2 * (float)(size - 1)
-                                              : ((f + 1) * (float)size - 1) / 2);
+    return job->grid->dtype == TSSA_DOUBLE
+               ? sample_place_f64(n, size, job->attrs->align_corners)
+               : sample_place_f32((float)n, size, job->attrs->align_corners);
 }
 
 /* The axes of points [first, first + n) of one batch; the grid's coordinates are x, y, z: last axis
@@ -124,21 +92,6 @@ static void sample_points(void *context, int64_t begin, int64_t end)
     }
 }
 
-static tssa_status *check_operands(const struct tensor *x, const struct tensor *grid)
-{
-    char text[160];
-    if (x->rank < 3)
-        return operand_error(0, x, "a tensor of batches, channels and spatial axes");
-    if (grid->rank == x->rank && dtype_is_float(grid->dtype) && grid->dims[0] == x->dims[0] &&
-        grid->dims[grid->rank - 1] == x->rank - 2)
-        return NULL;
-    snprintf(text, sizeof text,
-             "floats of rank %d that start with %" PRId64 " (the batches) and end with %d "
-             "(coordinates of a point)",
-             x->rank, x->dims[0], x->rank - 2);
-    return operand_error(1, grid, text);
-}
-
 static tssa_status *run_GridSample(struct kernel_args *args)
 {
     struct grid_job job = {.attrs = args->state};
@@ -146,11 +99,9 @@ static tssa_status *run_GridSample(struct kernel_args *args)
     int64_t dims[TSSA_MAX_RANK];
     TRY(typed_tensor(args, 0, &job.x));
     TRY(kernel_tensor(args, 1, &job.grid));
-    TRY(check_operands(job.x, job.grid));
+    TRY(grid_sample_resolve(job.x, job.grid, dims));
     job.rank = job.x->rank - 2;
     job.channels = job.x->dims[1];
-    memcpy(dims, job.x->dims, 2 * sizeof *dims);
-    memcpy(dims + 2, job.grid->dims + 1, (size_t)job.rank * sizeof *dims);
     TRY(kernel_output(args, 0, job.x->dtype, job.x->rank, dims, &job.y));
     if (!job.y || tensor_count(job.y) == 0)
         return NULL;

@@ -7,6 +7,7 @@
 #include "device/grids/conv.h"
 #include "device/grids/extreme.h"
 #include "device/grids/fused.h"
+#include "device/grids/grid_sample.h"
 #include "device/grids/keep.h"
 #include "device/grids/lists.h"
 #include "device/grids/nms.h"
@@ -66,9 +67,10 @@ const struct kernel *grids_find_kernel(const struct ir_op *op)
 const struct kernel *grids_find_kernel_or_text(const struct ir_op *op)
 {
     static const struct kernel *(*const texts[])(const struct ir_op *) = {
-        grids_product_find, grids_spread_find,  grids_lists_find_one, grids_keep_find,
-        grids_topk_find,    grids_scatter_find, grids_nms_find,       grids_extreme_find,
-        grids_conv_find,    grids_pool_find,    grids_resize_find,    grids_roi_find};
+        grids_product_find,    grids_spread_find,  grids_lists_find_one, grids_keep_find,
+        grids_topk_find,       grids_scatter_find, grids_nms_find,       grids_extreme_find,
+        grids_conv_find,       grids_pool_find,    grids_resize_find,    grids_roi_find,
+        grids_grid_sample_find};
     const struct kernel *kernel = grids_lists_find(op);
     if (!kernel)
         kernel = grids_nms_find_read(op);

@@ -63,6 +63,10 @@ static const char *const lines_of_resample[] = {
 static const char *const lines_of_roi[] = {
 #include "kernels/grids/roi.inc"
     NULL};
+static const char *const lines_of_grid_sample[] = {
+#include "kernels/grids/sample_axis.inc"
+#include "kernels/grids/grid_sample.inc"
+    NULL};
 
 static const struct {
     const char *const *lines;
