@@ -589,6 +589,13 @@ typedef struct tssa_session_options {
      */
     void (*dump)(void *user, const char *stage, const char *text, size_t size);
     void *dump_user;
+    /*
+     * Sums of large products and convolutions of TSSA_FLOAT may be made of operands that are
+     * rounded to TF32, of 10 bits behind the point, where the device's library does that ("cuda",
+     * by tensor cores): in less time, with errors of some 3e-4 of the largest result. 0: never, the
+     * default.
+     */
+    int allow_tf32;
 } tssa_session_options;
 
 /* Refuses, with TSSA_UNSUPPORTED and the node named, a model that holds an operator tssa cannot

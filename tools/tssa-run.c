@@ -200,7 +200,8 @@ static tssa_status *make_session(struct job *job)
                                           .compile = job->arguments.common.compile,
                                           .remark = job->arguments.remarks ? remarks_add : NULL,
                                           .remark_user = &remarks,
-                                          .poison = job->arguments.poison};
+                                          .poison = job->arguments.poison,
+                                          .allow_tf32 = job->arguments.common.allow_tf32};
     tssa_status *status = tssa_session_create(job->model, &options, &job->session);
     if (!status)
         status = remarks_settle(&remarks, job->model);

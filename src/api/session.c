@@ -134,6 +134,7 @@ static tssa_status *open_device(struct tssa_session *session, struct tssa_contex
         session->own.data_share = options->data_share;
     session->device = &session->own;
     TRY(device_context_connect(&session->own));
+    session->own.allow_tf32 = options->allow_tf32 != 0;
     if (options->profile && device->ranges_open)
         session->own.has_ranges = device->ranges_open(&session->own);
     if (session->own.gives_up)

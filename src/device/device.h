@@ -225,6 +225,7 @@ struct device_context {
     _Atomic(void *) library;  /* the device's own; NULL until a kernel needs it */
     _Atomic(void *) compiled; /* the device's own, of `compile`; NULL at first */
     bool has_ranges;          /* who profiles has opened them */
+    bool allow_tf32;          /* as tssa_session_options has it, for the device's library */
     atomic_bool keeps_not;    /* there is a cache_problem in what `compiled` says */
     void *connected;          /* the device's own, of `connect` */
     const char *gives_up;     /* what `connect` says is not as on other devices; NULL: nothing */

@@ -154,9 +154,10 @@ static void listen(void *user, tssa_log_level level, const char *message)
 }
 
 static void open_run(struct model_run *run, struct onnx_model *model,
-                     const tssa_context_options *options)
+                     const tssa_context_options *options, bool allow_tf32)
 {
-    const tssa_session_options on_card = {.struct_size = sizeof on_card, .device = "cuda"};
+    const tssa_session_options on_card = {
+        .struct_size = sizeof on_card, .device = "cuda", .allow_tf32 = allow_tf32};
     size_t size;
     const void *bytes = model_pack(model, &size);
     no_error(tssa_context_create(options, &run->context));
@@ -190,7 +191,7 @@ void library_session_run(struct onnx_model *model, int rank, const int64_t dims[
     struct operands o;
     void *first = NULL;
     said[0] = '\0';
-    open_run(&run, model, &options);
+    open_run(&run, model, &options, false);
     operands_open(&o, 6);
     for (size_t i = 0; i < 2; i++) {
         operands_add_numbers(&o, TSSA_FLOAT, rank, dims[i]);
@@ -203,4 +204,27 @@ void library_session_run(struct onnx_model *model, int rank, const int64_t dims[
     model_run_close(&run);
     model_free(model);
     operands_clear(&o);
+}
+
+float library_session_first(struct onnx_model *model, int rank, const int64_t dims[2][4],
+                            bool allow_tf32)
+{
+    const tssa_context_options options = {.struct_size = sizeof options, .threads = 1};
+    struct model_run run = {.input_count = 2, .output_count = 1};
+    struct operands o;
+    float first;
+    open_run(&run, model, &options, allow_tf32);
+    operands_open(&o, 6);
+    for (size_t i = 0; i < 2; i++) {
+        struct tensor *input = operands_add(&o, TSSA_FLOAT, rank, dims[i]);
+        for (size_t k = 0; k < tensor_count(input); k++)
+            ((float *)input->data)[k] = i ? 1 : 1 + 0x1p-12f;
+        no_error(model_run_set_input(&run, i, &o.values[i]));
+    }
+    no_error(model_run_execute(&run));
+    memcpy(&first, model_run_output(&run, 0)->tensor.data, sizeof first);
+    model_run_close(&run);
+    model_free(model);
+    operands_clear(&o);
+    return first;
 }

@@ -38,5 +38,9 @@ void library_scene_fails_once(const struct library_scene *scene, unsigned declin
  * the last run's work. The model is freed. */
 void library_session_run(struct onnx_model *model, int rank, const int64_t dims[2][4],
                          const char *library, char said[LIBRARY_SAID], tssa_session_work *work);
+/* The first element of the output, of a first input of 1 + 2^-12 throughout, which TF32 rounds to
+ * 1, and a second one of ones. The model is freed. */
+float library_session_first(struct onnx_model *model, int rank, const int64_t dims[2][4],
+                            bool allow_tf32);
 
 #endif

@@ -33,6 +33,7 @@
 #define TSSA_TESTS_CUDA_FAKE_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "device/cuda/cuda_api.h"
 #include "tests/cuda/fake_threads.h"
@@ -128,6 +129,16 @@ cuda_context fake_current(void);
 #define FAKE_FIRST_ADDRESS ((cuda_address)1 << 60)
 void *fake_bytes(cuda_address address, size_t size);
 bool fake_is_pinned(const void *memory);
+
+/* What tensor cores make of it: 10 bits behind the point. */
+static inline float fake_tf32(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    bits &= 0xffffe000u;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
 
 /* What a stream does, or a node of a graph. */
 struct fake_work {

@@ -352,17 +352,13 @@ static int64_t weights_of(const struct conv_problem *c)
     return c->in_channels / c->groups * c->out_channels * product(c->kernel, c->rank);
 }
 
-/* What is read, in TF32 where it is an engine's with tensor cores: of float32, 10 bits. */
+/* What is read, in TF32 where it is an engine's with tensor cores. */
 static double load(const void *from, const struct given *g, int64_t at)
 {
-    uint32_t bits;
-    float value;
     if (g->problem.dtype == TSSA_DOUBLE)
         return ((const double *)from)[at];
-    memcpy(&bits, (const char *)from + at * 4, sizeof bits);
-    bits &= g->engine == 0 ? 0xffffe000u : 0xffffffffu;
-    memcpy(&value, &bits, sizeof value);
-    return (double)value;
+    const float value = ((const float *)from)[at];
+    return (double)(g->engine == 0 ? fake_tf32(value) : value);
 }
 
 /* So many of them. */

@@ -22,7 +22,7 @@ struct layout {
 };
 
 struct description {
-    unsigned type;
+    unsigned type, computed_in;
     int32_t transposed[2];
 };
 
@@ -64,9 +64,11 @@ FAKE(cublasLtMatmulDescCreate, struct description **description, unsigned comput
 {
     PLANNED();
     EXPECT((compute == CUBLASLT_COMPUTE_32F && scale == CUBLASLT_32F) ||
+           (compute == CUBLASLT_COMPUTE_TF32 && scale == CUBLASLT_32F) ||
            (compute == CUBLASLT_COMPUTE_64F && scale == CUBLASLT_64F));
     *description = make_described(sizeof **description);
     (*description)->type = scale;
+    (*description)->computed_in = compute;
     return FAKE_OK;
 }
 
@@ -180,12 +182,14 @@ static void *matrix(int64_t address, const struct layout *layout)
     return fake_bytes((cuda_address)address, (size_t)(last * size));
 }
 
-static double load(const void *from, const struct layout *layout, int64_t i, int64_t row,
-                   int64_t column)
+static double load(const void *from, const struct layout *layout, unsigned computed_in, int64_t i,
+                   int64_t row, int64_t column)
 {
     const int64_t at = i * layout->batch_step + column * layout->leading + row;
-    return layout->type == CUBLASLT_64F ? ((const double *)from)[at]
-                                        : (double)((const float *)from)[at];
+    if (layout->type == CUBLASLT_64F)
+        return ((const double *)from)[at];
+    const float value = ((const float *)from)[at];
+    return (double)(computed_in == CUBLASLT_COMPUTE_TF32 ? fake_tf32(value) : value);
 }
 
 static void store(void *to, const struct layout *layout, int64_t i, int64_t row, int64_t column,
@@ -207,6 +211,7 @@ static void run_product(const int64_t *arguments)
     void *of_c = matrix(g.c, c), *workspace = fake_bytes((cuda_address)g.workspace, FAKE_WORKSPACE);
     const bool turn_a = g.description.transposed[0], turn_b = g.description.transposed[1];
     const int64_t terms = turn_a ? a->rows : a->columns;
+    const unsigned in = g.description.computed_in;
     if (!of_a || !of_b || !of_c || !workspace) {
         fake_break(FAKE_ILLEGAL_ADDRESS);
         return;
@@ -217,8 +222,8 @@ static void run_product(const int64_t *arguments)
             for (int64_t x = 0; x < c->columns; x++) {
                 double sum = 0;
                 for (int64_t k = 0; k < terms; k++)
-                    sum += load(of_a, a, i, turn_a ? k : y, turn_a ? y : k) *
-                           load(of_b, b, i, turn_b ? x : k, turn_b ? k : x);
+                    sum += load(of_a, a, in, i, turn_a ? k : y, turn_a ? y : k) *
+                           load(of_b, b, in, i, turn_b ? x : k, turn_b ? k : x);
                 store(of_c, c, i, y, x, sum);
             }
 }

@@ -144,17 +144,22 @@ static void test_what_fails_is_computed_by_texts(void **state)
 
 /* ---- As a session calls it ------------------------------------------------------------------- */
 
-/* 32 channels of 28 by 28. */
+static const int64_t dims[2][4] = {{1, 32, 28, 28}, {32, 32, 3, 3}};
+
+static void make_model(struct onnx_model *model)
+{
+    model_init(model, 8, 18);
+    model_input(model, model->graph, "x", TSSA_FLOAT, "1,32,28,28");
+    model_input(model, model->graph, "w", TSSA_FLOAT, "32,32,3,3");
+    model_attr_ints(model, model_node(model, model->graph, "Conv", "x,w", "y"), "pads", "1,1,1,1");
+    model_output(model, model->graph, "y", TSSA_FLOAT, "1,32,28,28");
+}
+
 static void run_session(char said[LIBRARY_SAID])
 {
-    static const int64_t dims[2][4] = {{1, 32, 28, 28}, {32, 32, 3, 3}};
     struct onnx_model model;
     tssa_session_work work;
-    model_init(&model, 8, 18);
-    model_input(&model, model.graph, "x", TSSA_FLOAT, "1,32,28,28");
-    model_input(&model, model.graph, "w", TSSA_FLOAT, "32,32,3,3");
-    model_attr_ints(&model, model_node(&model, model.graph, "Conv", "x,w", "y"), "pads", "1,1,1,1");
-    model_output(&model, model.graph, "y", TSSA_FLOAT, "1,32,28,28");
+    make_model(&model);
     library_session_run(&model, 4, dims, "cuDNN", said, &work);
     assert_int_equal(work.library_calls, said[0] ? 0 : 1);
     assert_int_equal(work.replays, 1);
@@ -172,6 +177,19 @@ static void test_sessions(void **state)
                               "/tests/fake_cuda_old, which TSSA_CUDA_LIBRARIES names: large "
                               "convolutions run on built-in kernels, which are slower");
     fake_cuda_use(true);
+    assert_int_equal(fake_cuda_alive(), 0);
+}
+
+/* A corner meets 2 by 2 elements of each channel. */
+static void test_tf32(void **state)
+{
+    (void)state;
+    for (int allowed = 0; allowed < 2; allowed++) {
+        struct onnx_model model;
+        make_model(&model);
+        assert_true(library_session_first(&model, 4, dims, allowed) ==
+                    (allowed ? 128 : 128 + 128 * 0x1p-12f));
+    }
     assert_int_equal(fake_cuda_alive(), 0);
 }
 
@@ -264,7 +282,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_convolutions),
                                        cmocka_unit_test(test_alignment)},
                             fakes[] = {cmocka_unit_test(test_what_fails_is_computed_by_texts),
-                                       cmocka_unit_test(test_sessions),
+                                       cmocka_unit_test(test_sessions), cmocka_unit_test(test_tf32),
                                        cmocka_unit_test(test_what_is_worth_it),
                                        cmocka_unit_test(test_each_call_fails_once)};
     fake_cuda_use(true);

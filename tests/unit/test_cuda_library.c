@@ -125,17 +125,22 @@ static void test_what_fails_is_computed_by_texts(void **state)
 
 /* ---- As a session has it --------------------------------------------------------------------- */
 
-/* [64, 512] by [512, 256]. */
+static const int64_t dims[2][4] = {{64, 512}, {512, 256}};
+
+static void make_model(struct onnx_model *model)
+{
+    model_init(model, 8, 18);
+    model_input(model, model->graph, "a", TSSA_FLOAT, "64,512");
+    model_input(model, model->graph, "b", TSSA_FLOAT, "512,256");
+    model_node(model, model->graph, "MatMul", "a,b", "c");
+    model_output(model, model->graph, "c", TSSA_FLOAT, "64,256");
+}
+
 static void run_session(char said[LIBRARY_SAID])
 {
-    static const int64_t dims[2][4] = {{64, 512}, {512, 256}};
     struct onnx_model model;
     tssa_session_work work;
-    model_init(&model, 8, 18);
-    model_input(&model, model.graph, "a", TSSA_FLOAT, "64,512");
-    model_input(&model, model.graph, "b", TSSA_FLOAT, "512,256");
-    model_node(&model, model.graph, "MatMul", "a,b", "c");
-    model_output(&model, model.graph, "c", TSSA_FLOAT, "64,256");
+    make_model(&model);
     library_session_run(&model, 2, dims, "cuBLASLt", said, &work);
     assert_int_equal(work.library_calls, said[0] ? 0 : 1);
 }
@@ -152,6 +157,18 @@ static void test_sessions(void **state)
                               "/tests/fake_cuda_old, which TSSA_CUDA_LIBRARIES names: large "
                               "matrix products run on built-in kernels, which are slower");
     fake_cuda_use(true);
+    assert_int_equal(fake_cuda_alive(), 0);
+}
+
+static void test_tf32(void **state)
+{
+    (void)state;
+    for (int allowed = 0; allowed < 2; allowed++) {
+        struct onnx_model model;
+        make_model(&model);
+        assert_true(library_session_first(&model, 2, dims, allowed) ==
+                    (allowed ? 512 : 512 + 512 * 0x1p-12f));
+    }
     assert_int_equal(fake_cuda_alive(), 0);
 }
 
@@ -218,7 +235,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_matmul), cmocka_unit_test(test_gemm),
                                        cmocka_unit_test(test_alignment)},
                             fakes[] = {cmocka_unit_test(test_what_fails_is_computed_by_texts),
-                                       cmocka_unit_test(test_sessions),
+                                       cmocka_unit_test(test_sessions), cmocka_unit_test(test_tf32),
                                        cmocka_unit_test(test_what_is_worth_it),
                                        cmocka_unit_test(test_each_call_fails_once)};
     fake_cuda_use(true);

@@ -99,7 +99,8 @@ static tssa_status *make_session(struct subject *subject, bool profile)
                                           .device = subject->device,
                                           .profile = profile,
                                           .compile = compile,
-                                          .data_share = subject->share};
+                                          .data_share = subject->share,
+                                          .allow_tf32 = subject->allow_tf32};
     return tssa_session_create(subject->model, &options, &subject->session);
 }
 
@@ -186,7 +187,8 @@ enum exit_code subject_open(struct subject *subject, const struct bench_argument
                                 .size = size,
                                 .device = arguments->common.device,
                                 .compile = arguments->common.compile,
-                                .share = arguments->share};
+                                .share = arguments->share,
+                                .allow_tf32 = arguments->common.allow_tf32};
     progress("loading %s", target->name);
     tssa_status *status = load(subject, arguments, bytes);
     if (status)

@@ -35,6 +35,7 @@ struct subject {
     const char *device;                /* NULL: the default one */
     tssa_compile compile;
     double share; /* as tssa_session_options.data_share */
+    bool allow_tf32;
     bool counted; /* the device counts, and told `work` of the latest run */
     tssa_session_work work;
     tssa_memory_use use;          /* of runs, as subject_read_memory found it last */

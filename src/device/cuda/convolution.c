@@ -147,16 +147,17 @@ static void release(struct library_primitive *primitive)
 
 /* ---- Making one ------------------------------------------------------------------------------ */
 
-/* The first proposal that keeps the type's precision, gives the same bits each time, has its code,
- * and has a plan that is content with the workspace. */
+/* The first proposal that keeps the type's precision, or may not, gives the same bits each time,
+ * has its code, and has a plan that is content with the workspace. */
 static tssa_status *choose(struct cudnn *cudnn, const struct library_problem *problem,
-                           struct cudnn_plan *plan)
+                           bool allow_tf32, struct cudnn_plan *plan)
 {
     struct engine engines[ENGINE_LIMIT];
     size_t count;
     TRY(cudnn_engines(cudnn, problem, engines, &count));
     for (size_t i = 0; i < count; i++) {
-        if (!cudnn_engine_is_exact(&engines[i], (tssa_dtype)problem->dtype) || engines[i].compiled)
+        if (!cudnn_engine_suits(&engines[i], (tssa_dtype)problem->dtype, allow_tf32) ||
+            engines[i].compiled)
             continue;
         tssa_status *status = cudnn_plan_make(cudnn, &engines[i], plan);
         const bool good = !status && plan->workspace <= MOST_WORKSPACE;
@@ -174,7 +175,7 @@ static tssa_status *make_plan(struct device_context *context, struct primitive *
     const struct cuda_card *card;
     TRY(cuda_enter(context, &card));
     cudnn.made = &p->made;
-    TRY(choose(&cudnn, problem, &p->plan));
+    TRY(choose(&cudnn, problem, context->allow_tf32, &p->plan));
     p->base.scratch_bytes = (size_t)p->plan.workspace;
     return NULL;
 }

@@ -2,7 +2,8 @@
 /*
  * The card's library of convolutions, cuDNN 9 (cudnn.h), for those that are large enough; see
  * library.h. It is opened when a convolution is first worth it, which takes up to 150 ms and 300 MB
- * of the host's memory. float32 is computed as such, not in TF32, and with the same bits each time.
+ * of the host's memory. float32 is computed as such, not in TF32, unless the session allows it, and
+ * with the same bits each time.
  */
 #ifndef TSSA_DEVICE_CUDA_CONVOLUTION_H
 #define TSSA_DEVICE_CUDA_CONVOLUTION_H

@@ -11,6 +11,7 @@ typedef unsigned cublaslt_result;
 enum {
     CUBLASLT_COMPUTE_32F = 68,
     CUBLASLT_COMPUTE_64F = 70,
+    CUBLASLT_COMPUTE_TF32 = 77, /* operands of 32F are rounded to that */
     CUBLASLT_32F = 0,
     CUBLASLT_64F = 1,
     CUBLASLT_AS_IT_IS = 0,

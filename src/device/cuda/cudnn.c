@@ -276,9 +276,10 @@ static tssa_status *read_engine(struct cudnn *cudnn, struct engine *engine)
     return NULL;
 }
 
-bool cudnn_engine_is_exact(const struct engine *engine, tssa_dtype dtype)
+bool cudnn_engine_suits(const struct engine *engine, tssa_dtype dtype, bool allow_tf32)
 {
-    return !engine->narrows && !engine->varies && !(engine->tensor_core && dtype == TSSA_FLOAT);
+    const bool in_tf32 = engine->tensor_core && dtype == TSSA_FLOAT;
+    return !engine->narrows && !engine->varies && (allow_tf32 || !in_tf32);
 }
 
 /* Appends what one mode of the heuristic proposes. */

@@ -66,8 +66,9 @@ struct engine {
     bool varies;      /* not the same bits each time */
 };
 
-/* Does it compute in the type, and with the same bits each time? */
-bool cudnn_engine_is_exact(const struct engine *engine, tssa_dtype dtype);
+/* Does it compute in the type, or of float32 in TF32 where that is allowed, and with the same bits
+ * each time? */
+bool cudnn_engine_suits(const struct engine *engine, tssa_dtype dtype, bool allow_tf32);
 
 enum { ENGINE_LIMIT = 64 };
 

@@ -75,7 +75,7 @@ struct primitive {
     struct library_primitive base;
     const tssa_allocator *allocator;
     const struct opened *library;
-    bool is_double;
+    bool is_double, in_tf32;
     void *description, *a, *b, *c;
     struct cublaslt_algorithm algorithm;
 };
@@ -168,12 +168,18 @@ static tssa_status *make_layout(const struct primitive *p, const struct form *fo
                     &form->batch_step, sizeof form->batch_step);
 }
 
+static unsigned computed_in(const struct primitive *p)
+{
+    if (p->is_double)
+        return CUBLASLT_COMPUTE_64F;
+    return p->in_tf32 ? CUBLASLT_COMPUTE_TF32 : CUBLASLT_COMPUTE_32F;
+}
+
 static tssa_status *describe(struct primitive *p, const struct form *a, const struct form *b,
                              const struct form *c, int64_t batch)
 {
     const struct cublaslt *api = &p->library->api;
-    TRY(CUBLASLT(api, cublasLtMatmulDescCreate, &p->description,
-                 p->is_double ? CUBLASLT_COMPUTE_64F : CUBLASLT_COMPUTE_32F,
+    TRY(CUBLASLT(api, cublasLtMatmulDescCreate, &p->description, computed_in(p),
                  p->is_double ? CUBLASLT_64F : CUBLASLT_32F));
     TRY(CUBLASLT(api, cublasLtMatmulDescSetAttribute, p->description, CUBLASLT_FORM_OF_A,
                  &a->transposed, sizeof a->transposed));
@@ -254,6 +260,7 @@ static struct library_primitive *make_product(struct device_context *context,
     made->allocator = context->allocator;
     made->library = library;
     made->is_double = problem->dtype == TSSA_DOUBLE;
+    made->in_tf32 = problem->dtype == TSSA_FLOAT && context->allow_tf32;
     tssa_status *status = make_all(context, made, &problem->matmul);
     if (!status)
         return &made->base;
