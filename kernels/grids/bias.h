@@ -4,7 +4,6 @@ KERNEL k0(GIVEN(RESULT, y), GIVEN(OPERAND, bias), int64_t count, int64_t plane, 
 {
     AFTER_OTHERS;
     for (int64_t i = THREAD; i < count; i += ALL_THREADS)
-        STORE(T, PLACE_OF(y), i * (int64_t)sizeof(T),
-              LOAD(T, PLACE_OF(y), i * (int64_t)sizeof(T)) +
-                  LOAD(T, PLACE_OF(bias), i / plane % channels * (int64_t)sizeof(T)));
+        STORE_T(PLACE_OF(y), i,
+                LOAD_T(PLACE_OF(y), i) + LOAD_T(PLACE_OF(bias), i / plane % channels));
 }

@@ -57,8 +57,7 @@ KERNEL k0(GIVEN(OPERAND, x), GIVEN(OPERAND, w), GIVEN(OPERAND, bias), GIVEN(RESU
             for (int i = OWN; i < ROWS * DEPTH; i += THREADS)
                 if (i % DEPTH < depth && row + i / DEPTH < filters)
                     of_w[i % DEPTH * (ROWS + 1) + i / DEPTH] =
-                        LOAD(T, PLACE_OF(w),
-                             ((filter + i / DEPTH) * terms + at + i % DEPTH) * (int64_t)sizeof(T));
+                        LOAD_T(PLACE_OF(w), (filter + i / DEPTH) * terms + at + i % DEPTH);
             for (int d = WARP; d < depth; d += WARP_COUNT) {
                 const int term = (int)read * DEPTH + d;
                 for (int c = 0; c < COLUMNS_EACH; c++) {
@@ -66,9 +65,7 @@ KERNEL k0(GIVEN(OPERAND, x), GIVEN(OPERAND, w), GIVEN(OPERAND, bias), GIVEN(RESU
                                          (uint32_t)(at1[c] + steps1[term]) < (uint32_t)in1 &&
                                          (uint32_t)(at2[c] + steps2[term]) < (uint32_t)in2;
                     of_x[d * COLUMNS + c * LANE_COUNT + LANE] =
-                        is_there
-                            ? LOAD(T, PLACE_OF(x), (windows[c] + places[term]) * (int64_t)sizeof(T))
-                            : 0;
+                        is_there ? LOAD_T(PLACE_OF(x), windows[c] + places[term]) : 0;
                 }
             }
             if (OWN < DEPTH && next < terms) {
@@ -92,11 +89,10 @@ KERNEL k0(GIVEN(OPERAND, x), GIVEN(OPERAND, w), GIVEN(OPERAND, bias), GIVEN(RESU
                 const int64_t own = column + c * LANE_COUNT + LANE, below = r * WARP_COUNT + WARP;
                 if (row + below >= filters || own >= all)
                     continue;
-                STORE(T, PLACE_OF(y),
-                      ((own / outs * groups * filters + filter + below) * outs + own % outs) *
-                          (int64_t)sizeof(T),
-                      with_bias ? sums[r][c] + load_c(PLACE_OF(bias), 1, filter + below)
-                                : sums[r][c]);
+                STORE_T(PLACE_OF(y),
+                        (own / outs * groups * filters + filter + below) * outs + own % outs,
+                        with_bias ? sums[r][c] + load_c(PLACE_OF(bias), 1, filter + below)
+                                  : sums[r][c]);
             }
     }
 }

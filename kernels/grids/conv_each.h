@@ -31,14 +31,11 @@ KERNEL k0(GIVEN(OPERAND, x), GIVEN(OPERAND, w), GIVEN(OPERAND, bias), GIVEN(RESU
                 const int row_is_there = IS_IN(at0, in0) && IS_IN(at1, in1);
                 int64_t at2 = from2;
                 for (int64_t t2 = 0; t2 < taps2; t2++, at2 += dilation2, weight++)
-                    sum = FMA(LOAD(T, PLACE_OF(w), weight * (int64_t)sizeof(T)),
-                              row_is_there && IS_IN(at2, in2)
-                                  ? LOAD(T, PLACE_OF(x), (row + at2) * (int64_t)sizeof(T))
-                                  : 0,
+                    sum = FMA(LOAD_T(PLACE_OF(w), weight),
+                              row_is_there && IS_IN(at2, in2) ? LOAD_T(PLACE_OF(x), row + at2) : 0,
                               sum);
             }
-        STORE(T, PLACE_OF(y), i * (int64_t)sizeof(T),
-              with_bias ? sum + load_c(PLACE_OF(bias), 1, filter) : sum);
+        STORE_T(PLACE_OF(y), i, with_bias ? sum + load_c(PLACE_OF(bias), 1, filter) : sum);
     }
 }
 
@@ -89,12 +86,11 @@ KERNEL k1(GIVEN(OPERAND, x), GIVEN(OPERAND, w), GIVEN(OPERAND, bias), GIVEN(RESU
                         continue;
                     for (int64_t t2 = begin2; t2 < taps2; t2 += next2, at2 -= back2)
                         if (IS_IN(at2, in2))
-                            sum = FMA(LOAD(T, PLACE_OF(w), (weight + t2) * (int64_t)sizeof(T)),
-                                      LOAD(T, PLACE_OF(x), (row + at2) * (int64_t)sizeof(T)), sum);
+                            sum = FMA(LOAD_T(PLACE_OF(w), weight + t2),
+                                      LOAD_T(PLACE_OF(x), row + at2), sum);
                 }
             }
         }
-        STORE(T, PLACE_OF(y), i * (int64_t)sizeof(T),
-              with_bias ? sum + load_c(PLACE_OF(bias), 1, filter) : sum);
+        STORE_T(PLACE_OF(y), i, with_bias ? sum + load_c(PLACE_OF(bias), 1, filter) : sum);
     }
 }

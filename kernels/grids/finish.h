@@ -9,5 +9,5 @@ SCALAR_FN T finish(T sum, int64_t alpha, int64_t with_c, T c, int64_t beta)
 /* `c` at an element, of which such steps away are others: 0 where there is none. */
 SCALAR_FN T load_c(OPERAND_IN_PLACE c, int64_t with_c, int64_t at)
 {
-    return with_c ? LOAD(T, c, at * (int64_t)sizeof(T)) : 0;
+    return with_c ? LOAD_T(c, at) : 0;
 }

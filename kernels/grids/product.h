@@ -18,7 +18,7 @@ PART fill(SHARED_PLACE(T) tile, int width, OPERAND_IN_PLACE memory, int64_t line
     for (int at = WARP * LANE_COUNT + LANE; at < width * DEPTH; at += THREADS) {
         const int i = term == 1 ? at / DEPTH : at % width, d = term == 1 ? at % DEPTH : at / width;
         if (i < lines && d < depth)
-            tile[d * (width + 1) + i] = LOAD(T, memory, (i * line + d * term) * (int64_t)sizeof(T));
+            tile[d * (width + 1) + i] = LOAD_T(memory, i * line + d * term);
     }
 }
 
@@ -41,12 +41,11 @@ KERNEL k0(GIVEN(OPERAND, a), GIVEN(OPERAND, b), GIVEN(OPERAND, c), GIVEN(RESULT,
         for (int64_t at = 0; at < k; at += DEPTH) {
             const int depth = k - at < DEPTH ? (int)(k - at) : DEPTH;
             MEET;
-            fill(of_a, ROWS,
-                 PLACE_OF(a) + (i * a_batch + row * a_row + at * a_column) * (int64_t)sizeof(T),
+            fill(of_a, ROWS, PLACE_OF(a) + (i * a_batch + row * a_row + at * a_column) * T_SIZE,
                  m - row, depth, a_row, a_column);
             fill(of_b, COLUMNS,
-                 PLACE_OF(b) + (i * b_batch + column * b_column + at * b_row) * (int64_t)sizeof(T),
-                 n - column, depth, b_column, b_row);
+                 PLACE_OF(b) + (i * b_batch + column * b_column + at * b_row) * T_SIZE, n - column,
+                 depth, b_column, b_row);
             MEET;
             for (int d = 0; d < depth; d++)
                 for (int r = 0; r < ROWS_EACH; r++)
@@ -62,9 +61,8 @@ KERNEL k0(GIVEN(OPERAND, a), GIVEN(OPERAND, b), GIVEN(OPERAND, c), GIVEN(RESULT,
                 if (down_to >= m || across_to >= n)
                     continue;
                 const T of_c = load_c(PLACE_OF(c), with_c, down_to * c_row + across_to * c_column);
-                STORE(T, PLACE_OF(y),
-                      (i * m * n + down_to * y_row + across_to * y_column) * (int64_t)sizeof(T),
-                      finish(sums[r][x], alpha, with_c, of_c, beta));
+                STORE_T(PLACE_OF(y), i * m * n + down_to * y_row + across_to * y_column,
+                        finish(sums[r][x], alpha, with_c, of_c, beta));
             }
     }
 }

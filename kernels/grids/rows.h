@@ -25,8 +25,7 @@ KERNEL_OF_TWO k0(GIVEN(OPERAND, a), GIVEN(OPERAND, b), GIVEN(OPERAND, c), GIVEN(
     const int own = terms_first ? OWN * columns / THREADS : OWN & (columns - 1),
               group = terms_first ? OWN - own * groups : OWN >> (int)shift;
     const int next = terms_first ? 1 : columns;
-    const int64_t a_step = groups * a_column * (int64_t)sizeof(T),
-                  b_step = groups * b_row * (int64_t)sizeof(T);
+    const int64_t a_step = groups * a_column * T_SIZE, b_step = groups * b_row * T_SIZE;
     for (int64_t tile = BLOCK; tile < batch * down * across; tile += BLOCKS) {
         int64_t i = 0, row = 0, column = tile;
         if (tile >= across) { /* which takes divisions; one row alone never is */
@@ -40,11 +39,10 @@ KERNEL_OF_TWO k0(GIVEN(OPERAND, a), GIVEN(OPERAND, b), GIVEN(OPERAND, c), GIVEN(
         T sums[ROWS_EACH], of_c[ROWS_EACH];
         OPERAND_IN_PLACE at_a[ROWS_EACH];
         OPERAND_IN_PLACE at_b =
-            PLACE_OF(b) + (i * b_batch + group * b_row + column * b_column) * (int64_t)sizeof(T);
+            PLACE_OF(b) + (i * b_batch + group * b_row + column * b_column) * T_SIZE;
         for (int r = 0; r < ROWS_EACH; r++) {
             const int64_t from = row + r < m ? row + r : m - 1;
-            at_a[r] =
-                PLACE_OF(a) + (i * a_batch + from * a_row + group * a_column) * (int64_t)sizeof(T);
+            at_a[r] = PLACE_OF(a) + (i * a_batch + from * a_row + group * a_column) * T_SIZE;
             of_c[r] = load_c(PLACE_OF(c), with_c && stores, from * c_row + column * c_column);
             sums[r] = 0;
         }
@@ -52,10 +50,10 @@ KERNEL_OF_TWO k0(GIVEN(OPERAND, a), GIVEN(OPERAND, b), GIVEN(OPERAND, c), GIVEN(
             T of_a[ROWS_EACH][TERMS], of_b[TERMS];
             for (int e = 0; e < TERMS; e++) {
                 const bool is_there = e * groups < left;
-                of_b[e] = is_there ? LOAD(T, at_b, 0) : 0;
+                of_b[e] = is_there ? LOAD_T(at_b, 0) : 0;
                 at_b += b_step;
                 for (int r = 0; r < ROWS_EACH; r++) {
-                    of_a[r][e] = is_there ? LOAD(T, at_a[r], 0) : 0;
+                    of_a[r][e] = is_there ? LOAD_T(at_a[r], 0) : 0;
                     at_a[r] += a_step;
                 }
             }
@@ -75,8 +73,7 @@ KERNEL_OF_TWO k0(GIVEN(OPERAND, a), GIVEN(OPERAND, b), GIVEN(OPERAND, c), GIVEN(
         }
         for (int r = 0; r < ROWS_EACH; r++)
             if (stores && row + r < m)
-                STORE(T, PLACE_OF(y),
-                      (i * m * n + (row + r) * y_row + column * y_column) * (int64_t)sizeof(T),
-                      finish(sums_of[r * THREADS + OWN], alpha, with_c, of_c[r], beta));
+                STORE_T(PLACE_OF(y), i * m * n + (row + r) * y_row + column * y_column,
+                        finish(sums_of[r * THREADS + OWN], alpha, with_c, of_c[r], beta));
     }
 }

@@ -37,6 +37,7 @@ struct matmul_problem {
     /* 1: b is the same in every run, so that it may be wanted packed; else 0, and it never is. */
     int64_t b_constant;
     int64_t a_zero, b_zero; /* of 8-bit integers: what is subtracted from all elements */
+    int64_t wide;           /* 1: of FLOAT16 and BFLOAT16: the result is FLOAT */
 };
 
 /*

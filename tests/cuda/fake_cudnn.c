@@ -6,11 +6,13 @@
  * Two engines are proposed, the first of which uses tensor cores, and reads float32 as TF32; none
  * for a bias behind a convolution that is turned, as of the real one.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "device/library.h"
+#include "ir/scalar/convert.h"
 #include "tests/cuda/fake.h"
 
 enum { ONE = 0x3f800000, FAKE_WORKSPACE = 1000, ENGINES = 2 };
@@ -232,11 +234,40 @@ static bool read_addition(const struct descriptor *operation, const struct descr
                             *a = named_by(operation, DNN_ELEMENTWISE_A, 0),
                             *bias = named_by(operation, DNN_ELEMENTWISE_B, 0),
                             *y = named_by(operation, DNN_ELEMENTWISE_Y, 0);
-    const unsigned *mode = how ? values_of(how, DNN_POINTWISE_MODE, 1) : NULL;
+    const unsigned *mode = how ? values_of(how, DNN_POINTWISE_MODE, 1) : NULL,
+                   *type = values_of(sum, DNN_TENSOR_DATA_TYPE, 1);
     const int64_t *dims = bias ? dims_of(bias, c->rank + 2) : NULL;
     c->biased = 1;
-    return mode && *mode == DNN_POINTWISE_ADD && a == sum && is_virtual(sum) && y &&
-           !is_virtual(y) && dims && dims[1] == c->out_channels;
+    return mode && *mode == DNN_POINTWISE_ADD && a == sum && is_virtual(sum) && y && type &&
+           (*type == DNN_DATA_FLOAT || *type == DNN_DATA_DOUBLE) && !is_virtual(y) && dims &&
+           dims[1] == c->out_channels;
+}
+
+static unsigned type_of(const struct descriptor *descriptor, unsigned name)
+{
+    const unsigned *type = values_of(descriptor, name, 1);
+    return type ? *type : UINT_MAX;
+}
+
+/* Sums of two-byte floats are float32. */
+static bool read_types(const struct descriptor *x, const struct descriptor *w,
+                       const struct descriptor *window, struct library_problem *problem)
+{
+    static const struct {
+        unsigned type, computed_in;
+        tssa_dtype dtype;
+    } all[] = {{DNN_DATA_FLOAT, DNN_DATA_FLOAT, TSSA_FLOAT},
+               {DNN_DATA_DOUBLE, DNN_DATA_DOUBLE, TSSA_DOUBLE},
+               {DNN_DATA_HALF, DNN_DATA_FLOAT, TSSA_FLOAT16},
+               {DNN_DATA_BFLOAT16, DNN_DATA_FLOAT, TSSA_BFLOAT16}};
+    const unsigned type = type_of(x, DNN_TENSOR_DATA_TYPE);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].type == type) {
+            problem->dtype = all[i].dtype;
+            return type_of(w, DNN_TENSOR_DATA_TYPE) == type &&
+                   type_of(window, DNN_CONVOLUTION_COMP_TYPE) == all[i].computed_in;
+        }
+    return false;
 }
 
 static bool read_graph(const struct descriptor *graph, struct library_problem *problem)
@@ -254,8 +285,8 @@ static bool read_graph(const struct descriptor *graph, struct library_problem *p
     y = named_by(operation, c->turned ? DNN_BACKWARD_Y : DNN_FORWARD_Y, 0);
     if (!window || !read_window(window, c) || !read_tensors(x, w, y, c))
         return false;
-    const unsigned *type = values_of(x, DNN_TENSOR_DATA_TYPE, 1);
-    problem->dtype = type && *type == DNN_DATA_DOUBLE ? TSSA_DOUBLE : TSSA_FLOAT;
+    if (!read_types(x, w, window, problem))
+        return false;
     if (count == 1)
         return !is_virtual(y);
     operation = named_by(graph, DNN_GRAPH_OPS, 1);
@@ -352,23 +383,47 @@ static int64_t weights_of(const struct conv_problem *c)
     return c->in_channels / c->groups * c->out_channels * product(c->kernel, c->rank);
 }
 
-/* What is read, in TF32 where it is an engine's with tensor cores. */
 static double load(const void *from, const struct given *g, int64_t at)
 {
-    if (g->problem.dtype == TSSA_DOUBLE)
+    switch (g->problem.dtype) {
+    case TSSA_DOUBLE:
         return ((const double *)from)[at];
-    const float value = ((const float *)from)[at];
-    return (double)(g->engine == 0 ? fake_tf32(value) : value);
+    case TSSA_FLOAT16:
+        return (double)f32_of_f16(((const uint16_t *)from)[at]);
+    case TSSA_BFLOAT16:
+        return (double)f32_of_bf16(((const uint16_t *)from)[at]);
+    default:
+        return (double)((const float *)from)[at];
+    }
 }
 
-/* So many of them. */
+static void store(void *to, const struct given *g, int64_t at, double value)
+{
+    if (g->problem.dtype == TSSA_DOUBLE)
+        ((double *)to)[at] = value;
+    else if (g->problem.dtype == TSSA_FLOAT)
+        ((float *)to)[at] = (float)value;
+    else
+        ((uint16_t *)to)[at] =
+            g->problem.dtype == TSSA_FLOAT16 ? f16_of_f32((float)value) : bf16_of_f32((float)value);
+}
+
+static int64_t size_of_element(int64_t dtype)
+{
+    return dtype == TSSA_DOUBLE ? 8 : dtype == TSSA_FLOAT ? 4 : 2;
+}
+
+/* So many operands, float32 in TF32 where the engine has tensor cores. */
 static double *load_all(const void *from, const struct given *g, int64_t count)
 {
     double *all = malloc((size_t)(count + 1) * sizeof *all);
     if (!all)
         abort();
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count; i++) {
         all[i] = load(from, g, i);
+        if (g->engine == 0 && g->problem.dtype == TSSA_FLOAT)
+            all[i] = (double)fake_tf32((float)all[i]);
+    }
     return all;
 }
 
@@ -449,13 +504,8 @@ static void compute(const struct given *g, const void *x, const void *w, const v
             add_plane(c, of_x + (item * c->in_channels + first + k) * in, of_w + weight * taps,
                       sums);
         }
-        for (int64_t i = 0; i < out; i++) {
-            const double value = sums[i] + (bias ? load(bias, g, filter) : 0);
-            if (g->problem.dtype == TSSA_DOUBLE)
-                ((double *)y)[plane * out + i] = value;
-            else
-                ((float *)y)[plane * out + i] = (float)value;
-        }
+        for (int64_t i = 0; i < out; i++)
+            store(y, g, plane * out + i, sums[i] + (bias ? load(bias, g, filter) : 0));
     }
     free(sums);
     free(of_w);
@@ -467,7 +517,7 @@ static void run_convolution(const int64_t *arguments)
     struct given g;
     memcpy(&g, arguments, sizeof g);
     const struct conv_problem *c = &g.problem.conv;
-    const int64_t size = g.problem.dtype == TSSA_DOUBLE ? 8 : 4;
+    const int64_t size = size_of_element(g.problem.dtype);
     const size_t of_x = (size_t)(c->batch * c->in_channels * product(c->in, c->rank) * size),
                  of_w = (size_t)(weights_of(c) * size), of_bias = (size_t)(c->out_channels * size),
                  of_y = (size_t)(c->batch * c->out_channels * product(c->out, c->rank) * size);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "device/cuda/cublaslt.h"
+#include "ir/scalar/convert.h"
 #include "tests/cuda/fake.h"
 
 enum { ONE = 0x3f800000 };
@@ -141,6 +142,18 @@ FAKE(cublasLtMatmulPreferenceDestroy, void *preference)
     return destroy(preference, planned_);
 }
 
+/* Operands are of one type, and so is the result, but for sums of two-byte floats that are not
+ * rounded. */
+static bool types_fit(const struct description *d, const struct layout *a, const struct layout *b,
+                      const struct layout *c)
+{
+    const bool is_half = a->type == CUBLASLT_16F || a->type == CUBLASLT_16BF;
+    if (a->type != b->type || (is_half && d->computed_in != CUBLASLT_COMPUTE_32F))
+        return false;
+    return is_half ? d->type == CUBLASLT_32F && (c->type == a->type || c->type == d->type)
+                   : a->type == d->type && c->type == d->type;
+}
+
 /* Of the first operand, as it is computed with, and of the others, that they fit. */
 static bool fit(const struct description *d, const struct layout *a, const struct layout *b,
                 const struct layout *c)
@@ -148,9 +161,9 @@ static bool fit(const struct description *d, const struct layout *a, const struc
     const int64_t m = d->transposed[0] ? a->columns : a->rows,
                   k = d->transposed[0] ? a->rows : a->columns,
                   n = d->transposed[1] ? b->rows : b->columns;
-    return a->type == d->type && b->type == d->type && c->type == d->type && c->rows == m &&
-           c->columns == n && (d->transposed[1] ? b->columns : b->rows) == k &&
-           a->batch == c->batch && b->batch == c->batch;
+    return types_fit(d, a, b, c) && c->rows == m && c->columns == n &&
+           (d->transposed[1] ? b->columns : b->rows) == k && a->batch == c->batch &&
+           b->batch == c->batch;
 }
 
 enum { FAKE_WORKSPACE = 1000 };
@@ -173,21 +186,40 @@ struct given {
     struct layout layouts[MOST_LAYOUTS];
 };
 
+static int64_t size_of(unsigned type)
+{
+    switch (type) {
+    case CUBLASLT_64F:
+        return 8;
+    case CUBLASLT_32F:
+        return 4;
+    default:
+        return 2;
+    }
+}
+
 /* All elements of a matrix; NULL: they are not all in memory of the card. */
 static void *matrix(int64_t address, const struct layout *layout)
 {
-    const int64_t size = layout->type == CUBLASLT_64F ? 8 : 4,
-                  last = (layout->batch - 1) * layout->batch_step +
+    const int64_t last = (layout->batch - 1) * layout->batch_step +
                          (layout->columns - 1) * layout->leading + layout->rows;
-    return fake_bytes((cuda_address)address, (size_t)(last * size));
+    return fake_bytes((cuda_address)address, (size_t)(last * size_of(layout->type)));
 }
 
 static double load(const void *from, const struct layout *layout, unsigned computed_in, int64_t i,
                    int64_t row, int64_t column)
 {
     const int64_t at = i * layout->batch_step + column * layout->leading + row;
-    if (layout->type == CUBLASLT_64F)
+    switch (layout->type) {
+    case CUBLASLT_64F:
         return ((const double *)from)[at];
+    case CUBLASLT_16F:
+        return (double)f32_of_f16(((const uint16_t *)from)[at]);
+    case CUBLASLT_16BF:
+        return (double)f32_of_bf16(((const uint16_t *)from)[at]);
+    default:
+        break;
+    }
     const float value = ((const float *)from)[at];
     return (double)(computed_in == CUBLASLT_COMPUTE_TF32 ? fake_tf32(value) : value);
 }
@@ -198,8 +230,11 @@ static void store(void *to, const struct layout *layout, int64_t i, int64_t row,
     const int64_t at = i * layout->batch_step + column * layout->leading + row;
     if (layout->type == CUBLASLT_64F)
         ((double *)to)[at] = value;
-    else
+    else if (layout->type == CUBLASLT_32F)
         ((float *)to)[at] = (float)value;
+    else
+        ((uint16_t *)to)[at] =
+            layout->type == CUBLASLT_16F ? f16_of_f32((float)value) : bf16_of_f32((float)value);
 }
 
 static void run_product(const int64_t *arguments)

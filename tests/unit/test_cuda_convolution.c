@@ -29,8 +29,11 @@ static const struct device *cuda(void)
 
 /* ---- As a program calls it ------------------------------------------------------------------- */
 
-static const char *const names[] = {"f32", "f64"};
-static const tssa_dtype types[] = {TSSA_FLOAT, TSSA_DOUBLE};
+enum { TYPES = 4 };
+static const char *const names[] = {"f32", "f64", "f16", "bf16"};
+static const tssa_dtype types[] = {TSSA_FLOAT, TSSA_DOUBLE, TSSA_FLOAT16, TSSA_BFLOAT16};
+/* Of two-byte floats: sums that lie between two of them are rounded to either. */
+static const double tolerances[] = {1e-4, 1e-12, 1e-3, 8e-3};
 
 struct convolution {
     int rank, type;
@@ -95,7 +98,7 @@ static uint64_t convolve(const struct convolution *c, struct operands *o)
     operands_add_numbers(o, types[c->type], c->rank + 2, w);
     operands_add_numbers(o, types[c->type], 1, &bias);
     assert_true(grids_run_go(&run, o->given));
-    operands_expect_close(&run, 0, c->type ? 1e-12 : 1e-4);
+    operands_expect_close(&run, 0, tolerances[c->type]);
     const uint64_t calls = run.counts.library_calls;
     operands_clear(o);
     grids_run_close(&run);
@@ -107,15 +110,17 @@ static void test_convolutions(void **state)
     struct operands o;
     (void)state;
     operands_open(&o, 3);
-    for (int i = 0; i < 24; i++) {
+    for (int i = 0; i < 12 * TYPES; i++) {
         const struct convolution c = {.rank = i % 3 + 1,
-                                      .type = i / 3 % 2,
-                                      .turned = i / 6 % 2,
-                                      .biased = i / 12 % 2,
+                                      .type = i / 3 % TYPES,
+                                      .turned = i / (3 * TYPES) % 2,
+                                      .biased = i / (6 * TYPES) % 2,
                                       .groups = i % 4 == 3 ? 2 : 1,
                                       .stride = i % 5 == 0 ? 2 : 1,
                                       .dilation = i % 7 == 0 ? 2 : 1};
-        assert_int_equal(convolve(&c, &o), 1);
+        /* a launch behind the call would add the bias to what is rounded */
+        const bool declined = c.turned && c.biased && tssa_dtype_size(types[c.type]) == 2;
+        assert_int_equal(convolve(&c, &o), !declined);
     }
 }
 

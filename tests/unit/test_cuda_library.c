@@ -29,9 +29,11 @@ static const struct device *cuda(void)
 
 /* ---- As a program calls it ------------------------------------------------------------------- */
 
-static const char *const names[] = {"f32", "f64"};
-static const tssa_dtype types[] = {TSSA_FLOAT, TSSA_DOUBLE};
-static const double tolerances[] = {1e-4, 1e-12};
+enum { TYPES = 4 };
+static const char *const names[] = {"f32", "f64", "f16", "bf16"};
+static const tssa_dtype types[] = {TSSA_FLOAT, TSSA_DOUBLE, TSSA_FLOAT16, TSSA_BFLOAT16};
+/* Of two-byte floats: sums that lie between two of them are rounded to either. */
+static const double tolerances[] = {1e-4, 1e-12, 1e-3, 8e-3};
 
 /* Of 2 to 3 matrices, of which the left ones, or the right ones, may be the same one. */
 static void matmul(int t, int one, struct operands *o)
@@ -62,7 +64,7 @@ static void test_matmul(void **state)
     struct operands o;
     (void)state;
     operands_open(&o, 3);
-    for (int t = 0; t < 2; t++)
+    for (int t = 0; t < TYPES; t++)
         for (int one = 0; one < 3; one++)
             matmul(t, one, &o);
 }
@@ -98,8 +100,34 @@ static void test_gemm(void **state)
     struct operands o;
     (void)state;
     operands_open(&o, 4);
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 4 * TYPES; i++)
         assert_int_equal(gemm(i >> 2, i & 1, i >> 1 & 1, &o), 1);
+}
+
+/* 2049 is no f16, but the sum is not rounded before C is added. */
+static void test_sums_of_halves_are_rounded_once(void **state)
+{
+    static const int64_t dims[][2] = {{50, 2049}, {2049, 60}, {1, 1}};
+    struct operands o;
+    struct grids_run run;
+    (void)state;
+    grids_run_open(&run, "cuda",
+                   "graph @g opset(\"\": 18) ir_version(8) (%a: f16[M, K], %b: f16[K, N], %c: "
+                   "f16[1, 1]) -> (%y) {\n"
+                   "  %y = Gemm@13(%a, %b, %c)\n"
+                   "  return(%y)\n"
+                   "}\n");
+    operands_open(&o, 14);
+    for (int i = 0; i < 3; i++) {
+        struct tensor *operand = operands_add(&o, TSSA_FLOAT16, 2, dims[i]);
+        for (size_t k = 0; k < tensor_count(operand); k++)
+            dtype_store_double(TSSA_FLOAT16, (uint16_t *)operand->data + k, i == 2 ? -2048 : 1);
+    }
+    grids_run_same(&run, o.given);
+    assert_int_equal(run.counts.library_calls, 1);
+    assert_true(dtype_load_double(TSSA_FLOAT16, run.made[0].tensor.data) == 1);
+    operands_clear(&o);
+    grids_run_close(&run);
 }
 
 /* Texts compute it then. */
@@ -233,6 +261,7 @@ static void test_each_call_fails_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_matmul), cmocka_unit_test(test_gemm),
+                                       cmocka_unit_test(test_sums_of_halves_are_rounded_once),
                                        cmocka_unit_test(test_alignment)},
                             fakes[] = {cmocka_unit_test(test_what_fails_is_computed_by_texts),
                                        cmocka_unit_test(test_sessions), cmocka_unit_test(test_tf32),

@@ -177,21 +177,22 @@ static bool has_exact_plan(struct cudnn *cudnn, const struct library_problem *pr
 static void exact_plans(void **state)
 {
     (void)state;
-    static const tssa_dtype dtypes[] = {TSSA_FLOAT, TSSA_DOUBLE};
+    enum { TYPES = 4 };
+    static const tssa_dtype dtypes[TYPES] = {TSSA_FLOAT, TSSA_DOUBLE, TSSA_FLOAT16, TSSA_BFLOAT16};
     struct cudnn cudnn;
     if (!has_cudnn(&cudnn))
         skip();
     use_card_of_json(&cudnn);
-    for (int i = 0; i < 3 * 2 * 2 * 2 * 3; i++) {
+    for (int i = 0; i < 3 * TYPES * 2 * 2 * 3; i++) {
         static const int64_t groups[] = {1, 4, 64};
         const int64_t rank = i % 3 + 1;
-        const bool turned = i / 6 % 2, biased = i / 12 % 2;
+        const bool turned = i / (3 * TYPES) % 2, biased = i / (6 * TYPES) % 2;
         const struct library_problem problem =
-            of_axes(rank, dtypes[i / 3 % 2], turned, biased, groups[i / 24]);
+            of_axes(rank, dtypes[i / 3 % TYPES], turned, biased, groups[i / (12 * TYPES)]);
         if (!has_exact_plan(&cudnn, &problem) && !(turned && biased)) /* see device/grids/conv.c */
             fail_msg("none of %d axes, %s%s%s, %d groups", (int)rank,
-                     dtype_info(dtypes[i / 3 % 2])->ir_name, turned ? ", turned" : "",
-                     biased ? ", with a bias" : "", (int)groups[i / 24]);
+                     dtype_info(dtypes[i / 3 % TYPES])->ir_name, turned ? ", turned" : "",
+                     biased ? ", with a bias" : "", (int)groups[i / (12 * TYPES)]);
     }
 }
 

@@ -28,13 +28,15 @@
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
-static const char *const float_names[] = {"f32", "f64"};
-static const tssa_dtype float_types[] = {TSSA_FLOAT, TSSA_DOUBLE};
-static const double tolerances[] = {1e-4, 1e-12};
+enum { FLOAT_TYPES = 4 };
+static const char *const float_names[] = {"f32", "f64", "f16", "bf16"};
+static const tssa_dtype float_types[] = {TSSA_FLOAT, TSSA_DOUBLE, TSSA_FLOAT16, TSSA_BFLOAT16};
+/* Of two-byte floats: sums that lie between two of them are rounded to either. */
+static const double tolerances[] = {1e-4, 1e-12, 1e-3, 8e-3};
 
 static void test_matmul(void **state)
 {
-    for (int t = 0; t < 2; t++) {
+    for (int t = 0; t < FLOAT_TYPES; t++) {
         struct grids_run run;
         struct operands o;
         grids_run_open_typed(
@@ -177,8 +179,28 @@ static void test_gemm(void **state)
 {
     struct operands o;
     operands_open(&o, 7);
-    for (int i = 0; i < 8; i++) /* doubles in each other one */
-        gemm(*state, &o, (i ^ i >> 1 ^ i >> 2) & 1, i & 1, i >> 1 & 1, i >> 2 & 1);
+    for (int i = 0; i < 16; i++) /* doubles, or bf16, in each other one */
+        gemm(*state, &o, ((i ^ i >> 1 ^ i >> 2) & 1) + (i >> 3) * 2, i & 1, i >> 1 & 1, i >> 2 & 1);
+}
+
+/* 2049 is no f16, but the sum is not rounded before something is added to it. */
+static void test_sums_of_halves_are_rounded_once(void **state)
+{
+    struct grids_run run;
+    struct operands o;
+    open_gemm(&run, *state, 2, false, false, false);
+    operands_open(&o, 12);
+    static const int64_t dims[][2] = {{1, 2049}, {2049, 1}, {1, 1}};
+    for (int i = 0; i < 3; i++) {
+        struct tensor *operand = operands_add(&o, TSSA_FLOAT16, 2, dims[i]);
+        for (size_t k = 0; k < tensor_count(operand); k++)
+            dtype_store_double(TSSA_FLOAT16, (uint16_t *)operand->data + k, i == 2 ? -2048 : 1);
+    }
+    grids_run_same(&run, o.given);
+    assert_true(dtype_load_double(TSSA_FLOAT16, run.made[0].tensor.data) == 1);
+    assert_true(dtype_load_double(TSSA_FLOAT16, run.made[1].tensor.data) == 2048);
+    operands_clear(&o);
+    grids_run_close(&run);
 }
 
 /* Does the device have a library for it that is no text? */
@@ -201,7 +223,7 @@ static void test_each_text_of_products(void **state)
         {GRIDS_TEXT_PRODUCT_ROW, {1, 1, 1000}},     {GRIDS_TEXT_PRODUCT_ROWS, {7, 3000, 61}},
         {GRIDS_TEXT_PRODUCT_ROWS, {90, 80, 200}},   {GRIDS_TEXT_PRODUCT_SMALL, {2000, 9, 70}},
         {GRIDS_TEXT_PRODUCT_SMALL, {9, 2000, 130}}, {GRIDS_TEXT_PRODUCT, {350, 400, 35}}};
-    for (int t = 0; t < 2; t++) {
+    for (int t = 0; t < FLOAT_TYPES; t++) {
         struct grids_run run;
         struct operands o;
         open_gemm(&run, *state, t, false, t != 0, true);
@@ -476,6 +498,7 @@ static int run_on(const char *device)
                                        OF_DEVICE(test_matmul_of_more_axes),
                                        OF_DEVICE(test_matmul_of_unlike_sizes),
                                        OF_DEVICE(test_gemm),
+                                       OF_DEVICE(test_sums_of_halves_are_rounded_once),
                                        OF_DEVICE(test_each_text_of_products),
                                        OF_DEVICE(test_products_have_the_same_bits),
                                        OF_DEVICE(test_products_in_kernels),

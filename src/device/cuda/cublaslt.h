@@ -14,6 +14,8 @@ enum {
     CUBLASLT_COMPUTE_TF32 = 77, /* operands of 32F are rounded to that */
     CUBLASLT_32F = 0,
     CUBLASLT_64F = 1,
+    CUBLASLT_16F = 2,
+    CUBLASLT_16BF = 14,
     CUBLASLT_AS_IT_IS = 0,
     CUBLASLT_TRANSPOSED = 1,
     CUBLASLT_FORM_OF_A = 3,

@@ -113,7 +113,7 @@ enum { X_ID = 1, W_ID, Y_ID, BIAS_ID, SUM_ID, MOST_AXES = CONV_MAX_RANK + 2 };
 /* What a graph is made of. */
 struct parts {
     const struct conv_problem *conv;
-    unsigned type;                       /* DNN_DATA_* */
+    unsigned type, computed_in;          /* DNN_DATA_* */
     unsigned factors_type;               /* of the factors of a sum, and of what is there */
     cudnn_descriptor x, w, y, bias, sum; /* sum: the result where there is no bias */
 };
@@ -138,13 +138,14 @@ static tssa_status *make_tensor(struct cudnn *cudnn, const struct parts *parts, 
         strides[i] = step;
         step *= dims[i];
     }
-    return MAKE(cudnn, DNN_TENSOR, tensor,
-                {DNN_TENSOR_DATA_TYPE, DNN_TYPE_DATA_TYPE, 1, &parts->type},
-                {DNN_TENSOR_DIMENSIONS, DNN_TYPE_INT64, rank, dims},
-                {DNN_TENSOR_STRIDES, DNN_TYPE_INT64, rank, strides},
-                {DNN_TENSOR_UNIQUE_ID, DNN_TYPE_INT64, 1, &id},
-                {DNN_TENSOR_BYTE_ALIGNMENT, DNN_TYPE_INT64, 1, &alignment},
-                {DNN_TENSOR_IS_VIRTUAL, DNN_TYPE_BOOLEAN, inner, &inner});
+    return MAKE(
+        cudnn, DNN_TENSOR, tensor,
+        {DNN_TENSOR_DATA_TYPE, DNN_TYPE_DATA_TYPE, 1, inner ? &parts->computed_in : &parts->type},
+        {DNN_TENSOR_DIMENSIONS, DNN_TYPE_INT64, rank, dims},
+        {DNN_TENSOR_STRIDES, DNN_TYPE_INT64, rank, strides},
+        {DNN_TENSOR_UNIQUE_ID, DNN_TYPE_INT64, 1, &id},
+        {DNN_TENSOR_BYTE_ALIGNMENT, DNN_TYPE_INT64, 1, &alignment},
+        {DNN_TENSOR_IS_VIRTUAL, DNN_TYPE_BOOLEAN, inner, &inner});
 }
 
 static tssa_status *make_tensors(struct cudnn *cudnn, struct parts *p)
@@ -168,7 +169,7 @@ static tssa_status *make_window(struct cudnn *cudnn, const struct parts *p,
     const unsigned mode = DNN_CROSS_CORRELATION;
     const struct conv_problem *c = p->conv;
     return MAKE(cudnn, DNN_CONVOLUTION, window,
-                {DNN_CONVOLUTION_COMP_TYPE, DNN_TYPE_DATA_TYPE, 1, &p->type},
+                {DNN_CONVOLUTION_COMP_TYPE, DNN_TYPE_DATA_TYPE, 1, &p->computed_in},
                 {DNN_CONVOLUTION_CONV_MODE, DNN_TYPE_CONVOLUTION_MODE, 1, &mode},
                 {DNN_CONVOLUTION_SPATIAL_DIMS, DNN_TYPE_INT64, 1, &c->rank},
                 {DNN_CONVOLUTION_DILATIONS, DNN_TYPE_INT64, c->rank, c->dilation},
@@ -212,7 +213,7 @@ static tssa_status *make_addition(struct cudnn *cudnn, const struct parts *p,
     cudnn_descriptor addition;
     TRY(MAKE(cudnn, DNN_POINTWISE, &addition,
              {DNN_POINTWISE_MODE, DNN_TYPE_POINTWISE_MODE, 1, &mode},
-             {DNN_POINTWISE_PRECISION, DNN_TYPE_DATA_TYPE, 1, &p->type}));
+             {DNN_POINTWISE_PRECISION, DNN_TYPE_DATA_TYPE, 1, &p->computed_in}));
     return MAKE(cudnn, DNN_ELEMENTWISE, operation,
                 {DNN_ELEMENTWISE_DESC, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &addition},
                 {DNN_ELEMENTWISE_A, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &p->sum},
@@ -220,12 +221,27 @@ static tssa_status *make_addition(struct cudnn *cudnn, const struct parts *p,
                 {DNN_ELEMENTWISE_Y, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &p->y});
 }
 
+static unsigned type_of(tssa_dtype dtype)
+{
+    switch (dtype) {
+    case TSSA_DOUBLE:
+        return DNN_DATA_DOUBLE;
+    case TSSA_FLOAT16:
+        return DNN_DATA_HALF;
+    case TSSA_BFLOAT16:
+        return DNN_DATA_BFLOAT16;
+    default:
+        return DNN_DATA_FLOAT;
+    }
+}
+
 static tssa_status *make_graph(struct cudnn *cudnn, const struct library_problem *problem,
                                cudnn_descriptor *graph)
 {
     const bool wide = problem->dtype == TSSA_DOUBLE;
     struct parts parts = {.conv = &problem->conv,
-                          .type = wide ? DNN_DATA_DOUBLE : DNN_DATA_FLOAT,
+                          .type = type_of((tssa_dtype)problem->dtype),
+                          .computed_in = wide ? DNN_DATA_DOUBLE : DNN_DATA_FLOAT,
                           .factors_type = wide ? DNN_TYPE_DOUBLE : DNN_TYPE_FLOAT};
     cudnn_descriptor operations[2];
     const int64_t count = problem->conv.biased ? 2 : 1;

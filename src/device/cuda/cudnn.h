@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolutions of float32 and double, channels first, and what a bias adds, by cuDNN's backend
- * interface: descriptors are made, given attributes and finalized.
+ * Convolutions, channels first, and what a bias adds, by cuDNN's backend interface: descriptors are
+ * made, given attributes and finalized. Of two-byte floats sums are float32, and rounded once.
  */
 #ifndef TSSA_DEVICE_CUDA_CUDNN_H
 #define TSSA_DEVICE_CUDA_CUDNN_H
@@ -72,7 +72,7 @@ bool cudnn_engine_suits(const struct engine *engine, tssa_dtype dtype, bool allo
 
 enum { ENGINE_LIMIT = 64 };
 
-/* What cuDNN's heuristic proposes for a LIBRARY_CONV of float32 or double, best first, and then its
+/* What cuDNN's heuristic proposes for a LIBRARY_CONV of floats, best first, and then its
  * fallbacks. */
 tssa_status *cudnn_engines(struct cudnn *cudnn, const struct library_problem *problem,
                            struct engine *engines, size_t *count);

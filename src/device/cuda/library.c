@@ -67,6 +67,11 @@ void cuda_library_close(struct device_context *context)
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
+/* CUBLASLT_*: what is computed in, what factors are, operands, and the result. */
+struct types {
+    unsigned computed_in, factors, operands, result;
+};
+
 /*
  * Matrices are column-major there, so that a row-major one is its own transposed matrix: computed
  * is c' = b' a', with b in the place of its A.
@@ -75,7 +80,7 @@ struct primitive {
     struct library_primitive base;
     const tssa_allocator *allocator;
     const struct opened *library;
-    bool is_double, in_tf32;
+    struct types types;
     void *description, *a, *b, *c;
     struct cublaslt_algorithm algorithm;
 };
@@ -95,8 +100,9 @@ static tssa_status *multiply(const struct primitive *p, struct device_stream *st
 {
     static const double doubles[] = {0, 1};
     static const float floats[] = {0, 1};
-    const void *zero = p->is_double ? (const void *)&doubles[0] : &floats[0],
-               *one = p->is_double ? (const void *)&doubles[1] : &floats[1];
+    const bool wide = p->types.factors == CUBLASLT_64F;
+    const void *zero = wide ? (const void *)&doubles[0] : &floats[0],
+               *one = wide ? (const void *)&doubles[1] : &floats[1];
     const struct cuda_card *card;
     cuda_stream own;
     void *result = address_of(call->result);
@@ -152,13 +158,12 @@ static bool find_form(int64_t rows, int64_t columns, int64_t row_step, int64_t c
     return column_step == 1 && row_step >= columns;
 }
 
-static tssa_status *make_layout(const struct primitive *p, const struct form *form, int64_t batch,
-                                void **layout)
+static tssa_status *make_layout(const struct primitive *p, unsigned type, const struct form *form,
+                                int64_t batch, void **layout)
 {
     const struct cublaslt *api = &p->library->api;
     const int32_t count = (int32_t)batch;
-    TRY(CUBLASLT(api, cublasLtMatrixLayoutCreate, layout,
-                 p->is_double ? CUBLASLT_64F : CUBLASLT_32F, (uint64_t)form->rows,
+    TRY(CUBLASLT(api, cublasLtMatrixLayoutCreate, layout, type, (uint64_t)form->rows,
                  (uint64_t)form->columns, form->leading));
     if (batch == 1)
         return NULL;
@@ -168,26 +173,38 @@ static tssa_status *make_layout(const struct primitive *p, const struct form *fo
                     &form->batch_step, sizeof form->batch_step);
 }
 
-static unsigned computed_in(const struct primitive *p)
+static struct types types_of(const struct device_context *context,
+                             const struct library_problem *problem)
 {
-    if (p->is_double)
-        return CUBLASLT_COMPUTE_64F;
-    return p->in_tf32 ? CUBLASLT_COMPUTE_TF32 : CUBLASLT_COMPUTE_32F;
+    const bool wide = problem->matmul.wide != 0;
+    switch (problem->dtype) {
+    case TSSA_DOUBLE:
+        return (struct types){CUBLASLT_COMPUTE_64F, CUBLASLT_64F, CUBLASLT_64F, CUBLASLT_64F};
+    case TSSA_FLOAT16:
+        return (struct types){CUBLASLT_COMPUTE_32F, CUBLASLT_32F, CUBLASLT_16F,
+                              wide ? CUBLASLT_32F : CUBLASLT_16F};
+    case TSSA_BFLOAT16:
+        return (struct types){CUBLASLT_COMPUTE_32F, CUBLASLT_32F, CUBLASLT_16BF,
+                              wide ? CUBLASLT_32F : CUBLASLT_16BF};
+    default:
+        return (struct types){context->allow_tf32 ? CUBLASLT_COMPUTE_TF32 : CUBLASLT_COMPUTE_32F,
+                              CUBLASLT_32F, CUBLASLT_32F, CUBLASLT_32F};
+    }
 }
 
 static tssa_status *describe(struct primitive *p, const struct form *a, const struct form *b,
                              const struct form *c, int64_t batch)
 {
     const struct cublaslt *api = &p->library->api;
-    TRY(CUBLASLT(api, cublasLtMatmulDescCreate, &p->description, computed_in(p),
-                 p->is_double ? CUBLASLT_64F : CUBLASLT_32F));
+    TRY(CUBLASLT(api, cublasLtMatmulDescCreate, &p->description, p->types.computed_in,
+                 p->types.factors));
     TRY(CUBLASLT(api, cublasLtMatmulDescSetAttribute, p->description, CUBLASLT_FORM_OF_A,
                  &a->transposed, sizeof a->transposed));
     TRY(CUBLASLT(api, cublasLtMatmulDescSetAttribute, p->description, CUBLASLT_FORM_OF_B,
                  &b->transposed, sizeof b->transposed));
-    TRY(make_layout(p, a, batch, &p->a));
-    TRY(make_layout(p, b, batch, &p->b));
-    return make_layout(p, c, batch, &p->c);
+    TRY(make_layout(p, p->types.operands, a, batch, &p->a));
+    TRY(make_layout(p, p->types.operands, b, batch, &p->b));
+    return make_layout(p, p->types.result, c, batch, &p->c);
 }
 
 static tssa_status *prefer(const struct cublaslt *api, void *preference)
@@ -259,8 +276,7 @@ static struct library_primitive *make_product(struct device_context *context,
     made->base = (struct library_primitive){.table = &table, .name = "cuBLASLt"};
     made->allocator = context->allocator;
     made->library = library;
-    made->is_double = problem->dtype == TSSA_DOUBLE;
-    made->in_tf32 = problem->dtype == TSSA_FLOAT && context->allow_tf32;
+    made->types = types_of(context, problem);
     tssa_status *status = make_all(context, made, &problem->matmul);
     if (!status)
         return &made->base;
@@ -269,7 +285,9 @@ static struct library_primitive *make_product(struct device_context *context,
     return NULL;
 }
 
-#define TYPES (DTYPE_BIT(TSSA_FLOAT) | DTYPE_BIT(TSSA_DOUBLE))
+#define TYPES                                                                                      \
+    (DTYPE_BIT(TSSA_FLOAT) | DTYPE_BIT(TSSA_DOUBLE) | DTYPE_BIT(TSSA_FLOAT16) |                    \
+     DTYPE_BIT(TSSA_BFLOAT16))
 
 static struct library_primitive *make(struct device_context *context,
                                       const struct library_problem *problem)

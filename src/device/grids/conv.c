@@ -22,6 +22,13 @@ static bool is_worth_it(const struct device_library *library, const struct libra
     return !library->is_worth_it || library->is_worth_it(problem);
 }
 
+/* Are sums of the type rounded before a launch could add a bias to them? */
+static bool rounds_before_bias(const struct library_problem *problem)
+{
+    const tssa_dtype dtype = (tssa_dtype)problem->dtype;
+    return problem->conv.turned && problem->conv.biased && grids_computed_in(dtype) != dtype;
+}
+
 /* What computes what a library declines, or is not asked for; not before that has. */
 static tssa_status *want_texts(const struct ir_op *op, const struct state *state,
                                struct device_context *context)
@@ -31,9 +38,11 @@ static tssa_status *want_texts(const struct ir_op *op, const struct state *state
     const tssa_dtype dtype = op->results[0].type->dtype;
     struct library_problem problem;
     const bool known = library_op_known(op, &problem);
-    if (state->asks && state->op.form == LIBRARY_OP_CONV_TRANSPOSE && op->n_operands > 2)
+    if (state->asks && state->op.form == LIBRARY_OP_CONV_TRANSPOSE && op->n_operands > 2 &&
+        grids_computed_in(dtype) == dtype)
         TRY(grids_text_want(context, GRIDS_TEXT_BIAS, dtype));
-    if (known && state->asks && is_worth_it(context->device->library, &problem))
+    if (known && state->asks && !rounds_before_bias(&problem) &&
+        is_worth_it(context->device->library, &problem))
         return NULL;
     if (known)
         return grids_text_want(context, convolve_text(context, &problem.conv), dtype);
@@ -87,7 +96,8 @@ static tssa_status *compute(struct kernel_args *args, const struct library_probl
     for (uint32_t i = 0; i < args->n_inputs && i < LIBRARY_OPERANDS; i++)
         if (args->inputs[i])
             TRY(grids_operand(args, i, &buffers[i], &call->operands[i]));
-    if (state->asks && is_worth_it(stream->context->device->library, problem))
+    if (state->asks && !rounds_before_bias(problem) &&
+        is_worth_it(stream->context->device->library, problem))
         TRY(ask(args, problem, call, &done));
     return done ? NULL : convolve(stream, &problem->conv, (tssa_dtype)problem->dtype, call);
 }

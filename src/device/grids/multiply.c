@@ -129,7 +129,7 @@ static struct tile tile_of(const struct device_context *context, enum grids_text
 static int64_t bits_of(tssa_dtype dtype, float factor)
 {
     int64_t bits = 0;
-    dtype_store_double(dtype, &bits, (double)factor);
+    dtype_store_double(grids_computed_in(dtype), &bits, (double)factor);
     return bits;
 }
 
@@ -188,16 +188,20 @@ tssa_status *multiply(struct device_stream *stream, const struct product *produc
     return launch(stream, text, product, &job, call);
 }
 
+bool multiply_finishes(const struct product *product)
+{
+    return product->finish.alpha != 1 || product->finish.with_c;
+}
+
 tssa_status *multiply_finish(struct device_stream *stream, const struct product *product,
-                             const struct library_call *call)
+                             const struct library_call *call, struct device_place result)
 {
     const struct finish *finish = &product->finish;
     const int64_t count = count_tiles(&product->problem, 1, 1);
-    if (finish->alpha == 1 && !finish->with_c)
-        return NULL;
     const struct launch_param params[] = {
         grids_memory(call->result),
-        grids_memory(finish->with_c ? call->operands[PRODUCT_C] : call->result),
+        grids_memory(result),
+        grids_memory(finish->with_c ? call->operands[PRODUCT_C] : result),
         grids_number(count),
         grids_number(product->problem.n),
         grids_number(finish->c_row),
@@ -205,6 +209,8 @@ tssa_status *multiply_finish(struct device_stream *stream, const struct product 
         grids_number(finish->with_c),
         grids_number(bits_of(product->dtype, finish->alpha)),
         grids_number(bits_of(product->dtype, finish->beta))};
+    if (!multiply_finishes(product))
+        return NULL;
     return grids_launch_each(stream, GRIDS_TEXT_SCALE, product->dtype, 0, count, params,
                              sizeof params / sizeof *params);
 }

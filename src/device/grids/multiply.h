@@ -6,7 +6,10 @@
 #include "device/grids/texts.h"
 #include "device/library.h"
 
-#define MULTIPLY_TYPES (DTYPE_BIT(TSSA_FLOAT) | DTYPE_BIT(TSSA_DOUBLE))
+/* Sums of FLOAT16 and BFLOAT16 are FLOAT, and rounded once. */
+#define MULTIPLY_TYPES                                                                             \
+    (DTYPE_BIT(TSSA_FLOAT) | DTYPE_BIT(TSSA_DOUBLE) | DTYPE_BIT(TSSA_FLOAT16) |                    \
+     DTYPE_BIT(TSSA_BFLOAT16))
 
 /* What becomes of a sum: alpha * sum + beta * c, as Gemm has it. */
 struct finish {
@@ -46,8 +49,11 @@ int multiply_divide(const struct columns *columns);
 tssa_status *multiply(struct device_stream *stream, const struct product *product,
                       const struct library_call *call);
 
-/* Finishes what a library has computed, where there is something to be done. */
+/* Is there something to be done with sums? */
+bool multiply_finishes(const struct product *product);
+/* Finishes what a library has computed, the call's result, which is sums of the type that is
+ * computed in (grids_computed_in), into another place, or where they are. */
 tssa_status *multiply_finish(struct device_stream *stream, const struct product *product,
-                             const struct library_call *call);
+                             const struct library_call *call, struct device_place result);
 
 #endif

@@ -152,9 +152,35 @@ static tssa_status *find_finish(const struct state *state, const struct job *job
                   : NULL;
 }
 
-static tssa_status *multiply_all(struct kernel_args *args, const struct job *job)
+/*
+ * By the library. Sums that something is done with are not rounded before: those of FLOAT16 and
+ * BFLOAT16 are FLOAT, in memory of their own.
+ */
+static tssa_status *ask(struct kernel_args *args, struct library_problem *problem,
+                        const struct product *product, struct library_call *call, bool *done)
 {
     struct state *state = (void *)args->state; /* what changes is behind the library's lock */
+    const struct device_place result = call->result;
+    const tssa_dtype computed_in = grids_computed_in(product->dtype);
+    struct buffer *sums = NULL;
+    problem->matmul.wide = computed_in != product->dtype && multiply_finishes(product);
+    if (problem->matmul.wide) {
+        const struct matmul_problem *p = &problem->matmul;
+        TRY(kernel_scratch(args, (size_t)(p->batch * p->m * p->n) * tssa_dtype_size(computed_in),
+                           &sums));
+        call->result = grids_buffer(sums);
+    }
+    tssa_status *status = library_compute(args, &state->library, problem, NULL, call, done);
+    if (!status && *done)
+        status = multiply_finish(args->env->stream, product, call, result);
+    call->result = result;
+    buffer_release(sums);
+    return status;
+}
+
+static tssa_status *multiply_all(struct kernel_args *args, const struct job *job)
+{
+    const struct state *state = args->state;
     struct device_stream *stream = args->env->stream;
     struct library_problem problem;
     struct library_call call = {.operands = {job->places[0], job->places[1], job->places[2]},
@@ -168,8 +194,8 @@ static tssa_status *multiply_all(struct kernel_args *args, const struct job *job
     product.problem = problem.matmul;
     TRY(find_finish(state, job, &product.finish));
     if (state->asks && is_worth_it(stream->context->device->library, &problem))
-        TRY(library_compute(args, &state->library, &problem, NULL, &call, &done));
-    return done ? multiply_finish(stream, &product, &call) : multiply(stream, &product, &call);
+        TRY(ask(args, &problem, &product, &call, &done));
+    return done ? NULL : multiply(stream, &product, &call);
 }
 
 static tssa_status *compute(struct kernel_args *args, struct job *job)

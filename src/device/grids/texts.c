@@ -6,6 +6,9 @@
 /* More would have threads start that have next to nothing to do: each block goes on with others. */
 #define MOST_BLOCKS 65535
 
+static const char *const lines_of_elements[] = {
+#include "kernels/grids/elements.inc"
+    NULL};
 static const char *const lines_of_finish[] = {
 #include "kernels/grids/finish.inc"
     NULL};
@@ -65,6 +68,7 @@ static const char *const lines_of_roi[] = {
     NULL};
 static const char *const lines_of_grid_sample[] = {
 #include "kernels/grids/sample_axis.inc"
+/* what it is made of stands above */
 #include "kernels/grids/grid_sample.inc"
     NULL};
 
@@ -89,6 +93,12 @@ uint32_t grids_text_functions(enum grids_text text)
      DTYPE_BIT(TSSA_INT64) | DTYPE_BIT(TSSA_UINT8) | DTYPE_BIT(TSSA_UINT16) |                      \
      DTYPE_BIT(TSSA_UINT32) | DTYPE_BIT(TSSA_UINT64))
 #define FLOATS (DTYPE_BIT(TSSA_FLOAT) | DTYPE_BIT(TSSA_DOUBLE))
+#define HALVES (DTYPE_BIT(TSSA_FLOAT16) | DTYPE_BIT(TSSA_BFLOAT16))
+
+tssa_dtype grids_computed_in(tssa_dtype dtype)
+{
+    return dtype_in(HALVES, dtype) ? TSSA_FLOAT : dtype;
+}
 
 bool grids_text_takes(tssa_dtype dtype)
 {
@@ -101,19 +111,35 @@ static void print_lines(const char *const *lines, struct text *text)
         text_puts(text, *lines);
 }
 
-/* What a text says of its type, and of its bits; of floats also what the prelude has for them, and
- * how sums are finished. */
-static void print_type(tssa_dtype dtype, struct text *text)
+/* What elements of floats are in memory, and how they come and go (elements.h). */
+static void print_elements(tssa_dtype dtype, struct text *text)
 {
     const char *ir = dtype_info(dtype)->ir_name;
-    text_printf(text, "#define T %s\n#define T_BITS uint%u_t\n", clike_type_of(dtype),
-                (unsigned)(8 * tssa_dtype_size(dtype)));
-    if (!dtype_in(FLOATS, dtype))
+    if (dtype_in(HALVES, dtype))
+        text_printf(text,
+                    "#define T_WORD uint16_t\n#define T_OF(word) f32_of_%s(word)\n"
+                    "#define T_TO(x) %s_of_f32(x)\n",
+                    ir, ir);
+    else
+        text_puts(text, "#define T_WORD T\n#define T_OF(word) (word)\n#define T_TO(x) (x)\n");
+    print_lines(lines_of_elements, text);
+}
+
+/* What a text says of the type that it computes in, and of its bits; of floats also what the
+ * prelude has for them, what elements are, and how sums are finished. */
+static void print_type(tssa_dtype dtype, struct text *text)
+{
+    const tssa_dtype type = grids_computed_in(dtype);
+    const char *ir = dtype_info(type)->ir_name;
+    text_printf(text, "#define T %s\n#define T_BITS uint%u_t\n", clike_type_of(type),
+                (unsigned)(8 * tssa_dtype_size(type)));
+    if (!dtype_in(FLOATS, type))
         return;
     text_printf(text,
                 "#define T_IS_FLOAT\n#define FMA %s_fma\n"
                 "#define BITS_OF(x) %s_bits(x)\n#define OF_BITS(bits) %s_of((T_BITS)(bits))\n",
                 ir, ir, ir);
+    print_elements(dtype, text);
     print_lines(lines_of_finish, text);
 }
 

@@ -51,6 +51,8 @@ tssa_status *grids_launch_each(struct device_stream *stream, enum grids_text id,
 
 /* The type that elements are moved as; TSSA_UNDEFINED: texts do not move these. */
 tssa_dtype grids_word(tssa_dtype dtype);
+/* What texts compute in of elements of this type: of FLOAT16 and BFLOAT16 it is FLOAT. */
+tssa_dtype grids_computed_in(tssa_dtype dtype);
 /* Is there T of this type, which computes with elements? */
 bool grids_text_takes(tssa_dtype dtype);
 
