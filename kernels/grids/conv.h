@@ -7,18 +7,19 @@
  * DEPTH terms at a time are in the block's memory, padding as zeros, and so is where the next ones
  * lie, which one thread each finds out for all. A thread adds up all terms of an element, channels
  * first, then the kernel's positions in row-major order, each by a fused multiply-add; the bias
- * comes last.
+ * comes last, and what follows the convolution behind it.
  */
 #define ROWS (WARP_COUNT * ROWS_EACH)
 #define COLUMNS (LANE_COUNT * COLUMNS_EACH)
 #define OWN (WARP * LANE_COUNT + LANE)
 
-KERNEL k0(GIVEN(OPERAND, x), GIVEN(OPERAND, w), GIVEN(OPERAND, bias), GIVEN(RESULT, y),
-          int64_t batch, int64_t groups, int64_t channels, int64_t filters, int64_t in0,
-          int64_t in1, int64_t in2, int64_t out0, int64_t out1, int64_t out2, int64_t taps0,
-          int64_t taps1, int64_t taps2, int64_t stride0, int64_t stride1, int64_t stride2,
-          int64_t dilation0, int64_t dilation1, int64_t dilation2, int64_t pad0, int64_t pad1,
-          int64_t pad2, int64_t with_bias, int64_t down, int64_t across)
+KERNEL k0(GIVEN(OPERAND, x), GIVEN(OPERAND, w), GIVEN(OPERAND, bias), GIVEN(OPERAND, added),
+          GIVEN(RESULT, y), int64_t batch, int64_t groups, int64_t channels, int64_t filters,
+          int64_t in0, int64_t in1, int64_t in2, int64_t out0, int64_t out1, int64_t out2,
+          int64_t taps0, int64_t taps1, int64_t taps2, int64_t stride0, int64_t stride1,
+          int64_t stride2, int64_t dilation0, int64_t dilation1, int64_t dilation2, int64_t pad0,
+          int64_t pad1, int64_t pad2, int64_t with_bias, int64_t follows, int64_t down,
+          int64_t across)
 {
     AFTER_OTHERS;
     SHARED(T, of_w[DEPTH * (ROWS + 1)]);
@@ -89,10 +90,11 @@ KERNEL k0(GIVEN(OPERAND, x), GIVEN(OPERAND, w), GIVEN(OPERAND, bias), GIVEN(RESU
                 const int64_t own = column + c * LANE_COUNT + LANE, below = r * WARP_COUNT + WARP;
                 if (row + below >= filters || own >= all)
                     continue;
-                STORE_T(PLACE_OF(y),
-                        (own / outs * groups * filters + filter + below) * outs + own % outs,
-                        with_bias ? sums[r][c] + load_c(PLACE_OF(bias), 1, filter + below)
-                                  : sums[r][c]);
+                const int64_t place =
+                    (own / outs * groups * filters + filter + below) * outs + own % outs;
+                const T sum =
+                    with_bias ? sums[r][c] + load_c(PLACE_OF(bias), 1, filter + below) : sums[r][c];
+                STORE_T(PLACE_OF(y), place, follow(sum, PLACE_OF(added), place, follows));
             }
     }
 }

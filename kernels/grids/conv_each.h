@@ -6,12 +6,12 @@
  * same order, of every stride / gcd(stride, dilation) positions one, or none.
  */
 
-KERNEL k0(GIVEN(OPERAND, x), GIVEN(OPERAND, w), GIVEN(OPERAND, bias), GIVEN(RESULT, y),
-          int64_t batch, int64_t groups, int64_t channels, int64_t filters, int64_t in0,
-          int64_t in1, int64_t in2, int64_t out0, int64_t out1, int64_t out2, int64_t taps0,
-          int64_t taps1, int64_t taps2, int64_t stride0, int64_t stride1, int64_t stride2,
-          int64_t dilation0, int64_t dilation1, int64_t dilation2, int64_t pad0, int64_t pad1,
-          int64_t pad2, int64_t with_bias)
+KERNEL k0(GIVEN(OPERAND, x), GIVEN(OPERAND, w), GIVEN(OPERAND, bias), GIVEN(OPERAND, added),
+          GIVEN(RESULT, y), int64_t batch, int64_t groups, int64_t channels, int64_t filters,
+          int64_t in0, int64_t in1, int64_t in2, int64_t out0, int64_t out1, int64_t out2,
+          int64_t taps0, int64_t taps1, int64_t taps2, int64_t stride0, int64_t stride1,
+          int64_t stride2, int64_t dilation0, int64_t dilation1, int64_t dilation2, int64_t pad0,
+          int64_t pad1, int64_t pad2, int64_t with_bias, int64_t follows)
 {
     AFTER_OTHERS;
     const int64_t outs = out0 * out1 * out2, all = batch * groups * filters * outs;
@@ -35,7 +35,9 @@ KERNEL k0(GIVEN(OPERAND, x), GIVEN(OPERAND, w), GIVEN(OPERAND, bias), GIVEN(RESU
                               row_is_there && IS_IN(at2, in2) ? LOAD_T(PLACE_OF(x), row + at2) : 0,
                               sum);
             }
-        STORE_T(PLACE_OF(y), i, with_bias ? sum + load_c(PLACE_OF(bias), 1, filter) : sum);
+        if (with_bias)
+            sum += load_c(PLACE_OF(bias), 1, filter);
+        STORE_T(PLACE_OF(y), i, follow(sum, PLACE_OF(added), i, follows));
     }
 }
 
@@ -50,13 +52,13 @@ SCALAR_FN int64_t first_tap(int64_t place, int64_t taps, int64_t stride, int64_t
 }
 
 /* Such positions are `next` apart, and what they meet is `back`. */
-KERNEL k1(GIVEN(OPERAND, x), GIVEN(OPERAND, w), GIVEN(OPERAND, bias), GIVEN(RESULT, y),
-          int64_t batch, int64_t groups, int64_t channels, int64_t filters, int64_t in0,
-          int64_t in1, int64_t in2, int64_t out0, int64_t out1, int64_t out2, int64_t taps0,
-          int64_t taps1, int64_t taps2, int64_t stride0, int64_t stride1, int64_t stride2,
-          int64_t dilation0, int64_t dilation1, int64_t dilation2, int64_t pad0, int64_t pad1,
-          int64_t pad2, int64_t with_bias, int64_t next0, int64_t next1, int64_t next2,
-          int64_t back0, int64_t back1, int64_t back2)
+KERNEL k1(GIVEN(OPERAND, x), GIVEN(OPERAND, w), GIVEN(OPERAND, bias), GIVEN(OPERAND, added),
+          GIVEN(RESULT, y), int64_t batch, int64_t groups, int64_t channels, int64_t filters,
+          int64_t in0, int64_t in1, int64_t in2, int64_t out0, int64_t out1, int64_t out2,
+          int64_t taps0, int64_t taps1, int64_t taps2, int64_t stride0, int64_t stride1,
+          int64_t stride2, int64_t dilation0, int64_t dilation1, int64_t dilation2, int64_t pad0,
+          int64_t pad1, int64_t pad2, int64_t with_bias, int64_t follows, int64_t next0,
+          int64_t next1, int64_t next2, int64_t back0, int64_t back1, int64_t back2)
 {
     AFTER_OTHERS;
     const int64_t outs = out0 * out1 * out2, all = batch * groups * filters * outs;

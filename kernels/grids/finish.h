@@ -11,3 +11,16 @@ SCALAR_FN T load_c(OPERAND_IN_PLACE c, int64_t with_c, int64_t at)
 {
     return with_c ? LOAD_T(c, at) : 0;
 }
+
+/* What a sum of Conv becomes: with its bias, then with what is `added` at the element, then not
+ * less than 0; each of it is rounded to what elements are. */
+#define ADDS 1
+#define CLIPS 2
+#define ROUNDED(x) T_OF(T_TO(x))
+SCALAR_FN T follow(T sum, OPERAND_IN_PLACE added, int64_t at, int64_t follows)
+{
+    T value = ROUNDED(sum);
+    if (follows & ADDS)
+        value = ROUNDED(value + LOAD_T(added, at));
+    return follows & CLIPS && value < 0 ? 0 : value;
+}

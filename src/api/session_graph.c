@@ -167,6 +167,15 @@ static tssa_status *finish(struct ir_graph *graph, struct device_context *device
     return status;
 }
 
+/* What is a session's alone, and says what it does: nothing folds into a Conv any more. */
+static tssa_status *follow(struct ir_graph *graph, struct device_context *device,
+                           const tssa_optimize_options *options)
+{
+    static const char *const names[] = {"follow_convolutions"};
+    const struct pipeline pipeline = {.options = options, .fusion = fusion_of(device, true)};
+    return pipeline_run_passes(graph, names, 1, &pipeline);
+}
+
 tssa_status *session_graph_compile(struct ir_graph *graph, struct device_context *device, int stop,
                                    const tssa_session_options *options,
                                    struct compile_report *report)
@@ -180,5 +189,6 @@ tssa_status *session_graph_compile(struct ir_graph *graph, struct device_context
     if (report->stopped)
         return NULL;
     TRY(refuse(graph->body, device->device, &pass));
-    return finish(graph, device);
+    TRY(finish(graph, device));
+    return follow(graph, device, &pass_options);
 }

@@ -65,7 +65,10 @@ struct conv_problem {
     int64_t in[CONV_MAX_RANK], out[CONV_MAX_RANK], kernel[CONV_MAX_RANK];
     int64_t stride[CONV_MAX_RANK], dilation[CONV_MAX_RANK], pad_begin[CONV_MAX_RANK],
         pad_end[CONV_MAX_RANK];
-    int64_t biased;        /* 0 or 1 */
+    int64_t biased; /* 0 or 1 */
+    /* 0 or 1, of floats that are not turned, for libraries of devices that launch grids: to the
+     * sum with its bias a value of the result's shape is added, then what is below 0 becomes 0. */
+    int64_t adds, clips;
     int64_t x_zero;        /* of 8-bit integers: what is subtracted from x, and what is around it */
     int64_t channels_last; /* of x and y: 1: they are the last axis; of bytes alone */
     /* Of these: the address of a struct library_quantizer that lives as long as who asks, in whose
@@ -94,8 +97,8 @@ bool library_same_problem(const struct library_problem *a, const struct library_
 /* Alignment of packed weights and of scratch memory in the host's memory. */
 #define LIBRARY_ALIGNMENT 64
 
-/* A * B: a, b; convolution: x, weights, bias. */
-enum { LIBRARY_WEIGHTS = 1, LIBRARY_OPERANDS = 3 };
+/* A * B: a, b; convolution: x, weights, bias, and what is added. */
+enum { LIBRARY_WEIGHTS = 1, LIBRARY_BIAS, LIBRARY_ADDED, LIBRARY_OPERANDS };
 
 struct library_call {
     struct device_place operands[LIBRARY_OPERANDS]; /* weights packed where that is wanted */

@@ -141,6 +141,42 @@ const struct ir_op *ir_fuse_boxes(const struct ir_op *op)
     return body && ir_op_is(body->first, IR_OP_NonMaxSuppression) ? body->first : NULL;
 }
 
+/* Does it add a parameter of the block to the value? */
+static bool adds_param(const struct ir_op *op, const struct ir_value *value, uint32_t *param)
+{
+    const bool first = op->n_operands == 2 && ir_operand(op, 0) == value;
+    const struct ir_value *other = op->n_operands == 2 ? ir_operand(op, first) : NULL;
+    if (!ir_op_is(op, IR_OP_Add) || !other || ir_operand(op, !first) != value ||
+        other->block != op->parent)
+        return false;
+    *param = other->index;
+    return true;
+}
+
+bool ir_fuse_convolves(const struct ir_op *op, struct ir_fuse_convolution *found)
+{
+    const struct ir_block *body = ir_fuse_body(op);
+    if (!body || !ir_op_is(body->first, IR_OP_Conv) || op->n_results != 1)
+        return false;
+    *found = (struct ir_fuse_convolution){.conv = body->first};
+    const struct ir_value *value = &body->first->results[0];
+    const struct ir_op *next = body->first->next;
+    for (uint32_t i = 0; i < found->conv->n_operands; i++)
+        if (ir_operand(found->conv, i) != body->params[i])
+            return false;
+    if (adds_param(next, value, &found->added)) {
+        found->adds = true;
+        value = &next->results[0];
+        next = next->next;
+    }
+    if (ir_op_is(next, IR_OP_Relu) && ir_operand(next, 0) == value) {
+        found->clips = true;
+        value = &next->results[0];
+        next = next->next;
+    }
+    return ir_op_is(next, IR_OP_return) && ir_operand(next, 0) == value;
+}
+
 struct ir_value *ir_fuse_operand(const struct ir_value *value)
 {
     const struct ir_op *op = value->block ? value->block->owner : NULL;

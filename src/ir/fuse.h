@@ -117,6 +117,9 @@ struct ir_fusion {
      * (follow_boxes). NULL: that is not done.
      */
     bool (*is_free_of)(void *user, const struct ir_op *fuse, const struct dim *size);
+    /* May an Add and a Relu of the result of a Conv be computed with it (follow_convolutions)?
+     * NULL: of none. */
+    bool (*follows)(void *user, const struct ir_op *conv);
     /* May the op, if it is not refused, be a kernel without others? NULL: none. */
     bool (*takes_alone)(void *user, const struct ir_op *op);
     void *user;
@@ -168,6 +171,18 @@ uint32_t ir_fuse_lists(const struct ir_op *op);
  */
 const struct ir_op *ir_fuse_boxes(const struct ir_op *op);
 #define IR_FUSE_LISTS 8
+/*
+ * The Conv that a fuse op begins with, whose operands are its first ones, all of them, and what
+ * else is there of its result: an Add of a value of its shape, then a Relu, or one of them. That is
+ * what libraries compute together with it (follow_convolutions).
+ */
+struct ir_fuse_convolution {
+    const struct ir_op *conv;
+    bool adds, clips;
+    uint32_t added; /* the operand of the fuse op that is added */
+};
+/* False: it is no such op. */
+bool ir_fuse_convolves(const struct ir_op *op, struct ir_fuse_convolution *found);
 
 /* The op's block; NULL: it is no fuse op, or has not got one (the verifier has not seen it). */
 struct ir_block *ir_fuse_body(const struct ir_op *op);

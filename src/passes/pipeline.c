@@ -202,13 +202,20 @@ static bool is_free_of_all(void *user, const struct ir_op *fuse, const struct di
     return true;
 }
 
+static bool follows_all(void *user, const struct ir_op *conv)
+{
+    (void)user, (void)conv;
+    return true;
+}
+
 /* For who asks for the pass by name and lends nothing. */
 static const struct ir_fusion any_fusion = {.classes = IR_FUSES_ALL | IR_FUSES_LISTS,
                                             .machine = &cost_cpu,
                                             .most_operands = 32,
                                             .moves_inside = true,
                                             .refuses_whole = refuses_none,
-                                            .is_free_of = is_free_of_all};
+                                            .is_free_of = is_free_of_all,
+                                            .follows = follows_all};
 
 /* One optimization under way. */
 struct runner {

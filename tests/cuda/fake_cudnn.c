@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A libcudnn.so.9 for tests, of graphs of one convolution and a bias. It is computed by a kernel
+ * A libcudnn.so.9 for tests, of graphs of one convolution and what may follow it: something that is
+ * added, a bias, and a Relu. It is computed by a kernel
  * that the stream runs, whose operands must be memory of the card then; where an item takes too
  * long for that, as of those that cuda_probe times, the first elements of the result become ones.
  * Two engines are proposed, the first of which uses tensor cores, and reads float32 as TF32; none
- * for a bias behind a convolution that is turned, as of the real one.
+ * for a bias behind a convolution that is turned, and for what follows one without a bias, or in
+ * another order, as of the real one.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -226,21 +228,57 @@ static bool read_tensors(const struct descriptor *x, const struct descriptor *w,
     return of_w[0] == (c->turned ? c->in_channels : c->out_channels) && fits(c);
 }
 
-/* A bias of each channel, added to what the convolution says. */
-static bool read_addition(const struct descriptor *operation, const struct descriptor *sum,
-                          struct conv_problem *c)
+enum { MOST_OPERATIONS = 4 };
+
+/* Has it as many elements in each channel as the result, or one? */
+static bool is_whole(const struct descriptor *tensor, const struct conv_problem *c)
+{
+    const int64_t *dims = dims_of(tensor, c->rank + 2);
+    return dims && dims[0] == c->batch && dims[1] == c->out_channels &&
+           memcmp(dims + 2, c->out, (size_t)c->rank * sizeof *dims) == 0;
+}
+
+static bool is_bias(const struct descriptor *tensor, const struct conv_problem *c)
+{
+    const int64_t *dims = dims_of(tensor, c->rank + 2);
+    bool is = dims && dims[0] == 1 && dims[1] == c->out_channels;
+    for (int64_t i = 0; is && i < c->rank; i++)
+        is = dims[2 + i] == 1;
+    return is;
+}
+
+/* Values between operations are nobody's memory, and float32 or double. */
+static bool is_inner(const struct descriptor *tensor)
+{
+    const unsigned *type = values_of(tensor, DNN_TENSOR_DATA_TYPE, 1);
+    return is_virtual(tensor) && type && (*type == DNN_DATA_FLOAT || *type == DNN_DATA_DOUBLE);
+}
+
+/* An operation on *value, which becomes what it gives. */
+static bool read_elementwise(const struct descriptor *operation, const struct descriptor **value,
+                             struct conv_problem *c)
 {
     const struct descriptor *how = named_by(operation, DNN_ELEMENTWISE_DESC, 0),
                             *a = named_by(operation, DNN_ELEMENTWISE_A, 0),
-                            *bias = named_by(operation, DNN_ELEMENTWISE_B, 0),
-                            *y = named_by(operation, DNN_ELEMENTWISE_Y, 0);
+                            *other = named_by(operation, DNN_ELEMENTWISE_B, 0);
     const unsigned *mode = how ? values_of(how, DNN_POINTWISE_MODE, 1) : NULL,
-                   *type = values_of(sum, DNN_TENSOR_DATA_TYPE, 1);
-    const int64_t *dims = bias ? dims_of(bias, c->rank + 2) : NULL;
-    c->biased = 1;
-    return mode && *mode == DNN_POINTWISE_ADD && a == sum && is_virtual(sum) && y && type &&
-           (*type == DNN_DATA_FLOAT || *type == DNN_DATA_DOUBLE) && !is_virtual(y) && dims &&
-           dims[1] == c->out_channels;
+                   *nan = how ? values_of(how, DNN_POINTWISE_NAN, 1) : NULL;
+    if (!mode || a != *value || !is_inner(a) || c->clips)
+        return false;
+    *value = named_by(operation, DNN_ELEMENTWISE_Y, 0);
+    if (*mode == DNN_POINTWISE_RELU) {
+        c->clips = 1;
+        return *value && !other && nan && *nan == DNN_KEEPS_NAN;
+    }
+    if (*mode != DNN_POINTWISE_ADD || !other || !*value || c->biased)
+        return false;
+    if (is_bias(other, c))
+        c->biased = 1;
+    else if (!c->adds && is_whole(other, c))
+        c->adds = 1;
+    else
+        return false;
+    return true;
 }
 
 static unsigned type_of(const struct descriptor *descriptor, unsigned name)
@@ -276,7 +314,7 @@ static bool read_graph(const struct descriptor *graph, struct library_problem *p
     const struct descriptor *operation = named_by(graph, DNN_GRAPH_OPS, 0), *window, *x, *w, *y;
     struct conv_problem *c = &problem->conv;
     memset(problem, 0, sizeof *problem);
-    if (!operation || count > 2)
+    if (!operation || count > MOST_OPERATIONS)
         return false;
     c->turned = operation->kind == DNN_BACKWARD;
     window = named_by(operation, c->turned ? DNN_BACKWARD_CONV_DESC : DNN_FORWARD_CONV_DESC, 0);
@@ -287,10 +325,12 @@ static bool read_graph(const struct descriptor *graph, struct library_problem *p
         return false;
     if (!read_types(x, w, window, problem))
         return false;
-    if (count == 1)
-        return !is_virtual(y);
-    operation = named_by(graph, DNN_GRAPH_OPS, 1);
-    return operation && operation->kind == DNN_ELEMENTWISE && read_addition(operation, y, c);
+    for (int64_t i = 1; i < count; i++) {
+        operation = named_by(graph, DNN_GRAPH_OPS, i);
+        if (!operation || operation->kind != DNN_ELEMENTWISE || !read_elementwise(operation, &y, c))
+            return false;
+    }
+    return !is_virtual(y);
 }
 
 FAKE(cudnnBackendFinalize, struct descriptor *descriptor)
@@ -312,7 +352,8 @@ static int64_t propose(const struct descriptor *heuristic, int64_t room,
 {
     const struct descriptor *graph = named_by(heuristic, DNN_HEURISTIC_GRAPH, 0);
     struct library_problem problem;
-    if (!graph || !read_graph(graph, &problem) || (problem.conv.turned && problem.conv.biased))
+    if (!graph || !read_graph(graph, &problem) || (problem.conv.turned && problem.conv.biased) ||
+        ((problem.conv.adds || problem.conv.clips) && !problem.conv.biased))
         return 0;
     int64_t n = 0;
     for (; n < ENGINES && n < room; n++) {
@@ -365,7 +406,7 @@ FAKE(cudnnBackendGetAttribute, const struct descriptor *descriptor, unsigned nam
 
 /* What a convolution is, when it is computed. */
 struct given {
-    int64_t x, w, bias, y, workspace;
+    int64_t x, w, bias, added, y, workspace;
     int64_t engine;
     struct library_problem problem;
 };
@@ -483,7 +524,15 @@ static void add_plane(const struct conv_problem *c, const double *x, const doubl
         }
 }
 
-static void compute(const struct given *g, const void *x, const void *w, const void *bias, void *y)
+/* What follows a sum. */
+static double follow(const struct given *g, double sum, double bias, const void *added, int64_t at)
+{
+    const double value = sum + (added ? load(added, g, at) : 0) + bias;
+    return g->problem.conv.clips && value < 0 ? 0 : value;
+}
+
+static void compute(const struct given *g, const void *x, const void *w, const void *bias,
+                    const void *added, void *y)
 {
     const struct conv_problem *c = &g->problem.conv;
     const int64_t channels = c->in_channels / c->groups, filters = c->out_channels / c->groups,
@@ -505,7 +554,8 @@ static void compute(const struct given *g, const void *x, const void *w, const v
                       sums);
         }
         for (int64_t i = 0; i < out; i++)
-            store(y, g, plane * out + i, sums[i] + (bias ? load(bias, g, filter) : 0));
+            store(y, g, plane * out + i,
+                  follow(g, sums[i], bias ? load(bias, g, filter) : 0, added, plane * out + i));
     }
     free(sums);
     free(of_w);
@@ -522,15 +572,16 @@ static void run_convolution(const int64_t *arguments)
                  of_w = (size_t)(weights_of(c) * size), of_bias = (size_t)(c->out_channels * size),
                  of_y = (size_t)(c->batch * c->out_channels * product(c->out, c->rank) * size);
     const void *x = fake_bytes((cuda_address)g.x, of_x), *w = fake_bytes((cuda_address)g.w, of_w),
-               *bias = c->biased ? fake_bytes((cuda_address)g.bias, of_bias) : NULL;
+               *bias = c->biased ? fake_bytes((cuda_address)g.bias, of_bias) : NULL,
+               *added = c->adds ? fake_bytes((cuda_address)g.added, of_y) : NULL;
     void *y = fake_bytes((cuda_address)g.y, of_y),
          *workspace = fake_bytes((cuda_address)g.workspace, FAKE_WORKSPACE);
-    if (!x || !w || !y || !workspace || (c->biased && !bias)) {
+    if (!x || !w || !y || !workspace || (c->biased && !bias) || (c->adds && !added)) {
         fake_break(FAKE_ILLEGAL_ADDRESS);
         return;
     }
     memset(workspace, 0x5a, FAKE_WORKSPACE);
-    compute(&g, x, w, bias, y);
+    compute(&g, x, w, bias, added, y);
 }
 
 /* The id of an operation's tensor, by which it is found in a pack; 0: nothing is. */
@@ -551,17 +602,21 @@ static void find_places(const struct descriptor *graph, const struct descriptor 
                         struct given *g)
 {
     const struct conv_problem *c = &g->problem.conv;
-    const struct descriptor *sum = named_by(graph, DNN_GRAPH_OPS, 0),
-                            *last = named_by(graph, DNN_GRAPH_OPS, c->biased);
+    const int64_t count = count_of(graph, DNN_GRAPH_OPS);
+    const struct descriptor *sum = named_by(graph, DNN_GRAPH_OPS, 0);
     const int64_t *workspace = values_of(pack, DNN_PACK_WORKSPACE, 1);
     g->x = place_of(pack, sum, c->turned ? DNN_BACKWARD_X : DNN_FORWARD_X);
     g->w = place_of(pack, sum, c->turned ? DNN_BACKWARD_W : DNN_FORWARD_W);
-    g->bias = c->biased ? place_of(pack, last, DNN_ELEMENTWISE_B) : 0;
-    g->y = place_of(pack, last,
-                    c->biased   ? DNN_ELEMENTWISE_Y
-                    : c->turned ? DNN_BACKWARD_Y
-                                : DNN_FORWARD_Y);
+    g->y = place_of(pack, sum, c->turned ? DNN_BACKWARD_Y : DNN_FORWARD_Y);
     g->workspace = workspace ? *workspace : 0;
+    for (int64_t i = 1; i < count; i++) {
+        const struct descriptor *operation = named_by(graph, DNN_GRAPH_OPS, i),
+                                *other = named_by(operation, DNN_ELEMENTWISE_B, 0);
+        if (other)
+            *(is_bias(other, c) ? &g->bias : &g->added) =
+                place_of(pack, operation, DNN_ELEMENTWISE_B);
+        g->y = place_of(pack, operation, DNN_ELEMENTWISE_Y);
+    }
 }
 
 FAKE(cudnnBackendExecute, struct handle *handle, const struct descriptor *plan,
@@ -577,6 +632,7 @@ FAKE(cudnnBackendExecute, struct handle *handle, const struct descriptor *plan,
     given.engine = config->index;
     find_places(config->graph, pack, &given);
     EXPECT(given.x && given.w && given.y && given.workspace);
+    EXPECT(!given.problem.conv.adds || given.added);
     if (!fake_number("FAKE_CUDA_COMPUTES", 1))
         return cuMemsetD32Async((cuda_address)given.y, ONE, 16, handle->stream);
     struct fake_work work = {.kind = FAKE_LAUNCH, .kernel = &kernel};

@@ -124,6 +124,55 @@ static void test_convolutions(void **state)
     }
 }
 
+/* A Conv of 24 channels, with what follows it; library calls and launches are told. */
+static void follow(struct operands *o, int type, bool biased, bool adds, bool clips,
+                   struct device_counts *counts)
+{
+    static const int64_t x[] = {2, 24, 27, 28}, w[] = {32, 24, 3, 3}, y[] = {2, 32, 25, 26},
+                         bias = 32;
+    const char *name = names[type];
+    char program[1200];
+    struct grids_run run;
+    snprintf(program, sizeof program,
+             "graph @g opset(\"\": 22) ir_version(10) (%%x: %s[2, 24, 27, 28], %%w: %s[32, 24, 3, "
+             "3], %%b: %s[32], %%z: %s[2, 32, 25, 26]) -> (%%y) {\n"
+             "  %%y = fuse(%%x, %%w%s, %%z) {\n"
+             "    body(%%x1: %s[2, 24, 27, 28], %%w1: %s[32, 24, 3, 3]%s%s%s, %%z1: %s[2, 32, 25, "
+             "26]) {\n"
+             "      %%c = Conv@22(%%x1, %%w1%s)\n%s%s"
+             "      return(%s)\n    }\n  }\n  return(%%y)\n}\n",
+             name, name, name, name, biased ? ", %b" : "", name, name, biased ? ", %b1: " : "",
+             biased ? name : "", biased ? "[32]" : "", name, biased ? ", %b1" : "",
+             adds ? "%s = Add@14(%c, %z1)\n" : "",
+             clips ? (adds ? "%r = Relu@14(%s)\n" : "%r = Relu@14(%c)\n") : "",
+             clips ? "%r" : "%s");
+    grids_run_open(&run, "cuda", program);
+    operands_add_numbers(o, types[type], 4, x);
+    operands_add_numbers(o, types[type], 4, w);
+    operands_add_numbers(o, types[type], 1, &bias);
+    operands_add_numbers(o, types[type], 4, y);
+    assert_true(grids_run_go(&run, o->given));
+    operands_expect_close(&run, 0, 2 * tolerances[type]);
+    *counts = run.counts;
+    operands_clear(o);
+    grids_run_close(&run);
+}
+
+/* One call where there is a bias, else a launch behind it. */
+static void test_what_follows(void **state)
+{
+    struct operands o;
+    (void)state;
+    operands_open(&o, 8);
+    for (int i = 0; i < 6 * TYPES; i++) {
+        struct device_counts counts;
+        const bool biased = i / TYPES % 2;
+        follow(&o, i % TYPES, biased, i / TYPES / 2 != 1, i / TYPES / 2 != 2, &counts);
+        assert_int_equal(counts.library_calls, 1);
+        assert_int_equal(counts.launches, !biased);
+    }
+}
+
 /* Texts compute it then. */
 static void expect_texts_with(const char *name, const char *value)
 {
@@ -182,6 +231,26 @@ static void test_sessions(void **state)
                               "/tests/fake_cuda_old, which TSSA_CUDA_LIBRARIES names: large "
                               "convolutions run on built-in kernels, which are slower");
     fake_cuda_use(true);
+    assert_int_equal(fake_cuda_alive(), 0);
+}
+
+/* A small Conv, which is a text's, and a Relu are one launch. */
+static void test_a_relu_follows(void **state)
+{
+    static const int64_t small[2][4] = {{1, 2, 8, 8}, {3, 2, 3, 3}};
+    struct onnx_model model;
+    char said[LIBRARY_SAID];
+    tssa_session_work work;
+    (void)state;
+    model_init(&model, 8, 18);
+    model_input(&model, model.graph, "x", TSSA_FLOAT, "1,2,8,8");
+    model_input(&model, model.graph, "w", TSSA_FLOAT, "3,2,3,3");
+    model_node(&model, model.graph, "Conv", "x,w", "c");
+    model_node(&model, model.graph, "Relu", "c", "y");
+    model_output(&model, model.graph, "y", TSSA_FLOAT, "1,3,6,6");
+    library_session_run(&model, 4, small, "cuDNN", said, &work);
+    assert_int_equal(work.launches, 1);
+    assert_int_equal(work.library_calls, 0);
     assert_int_equal(fake_cuda_alive(), 0);
 }
 
@@ -285,9 +354,12 @@ static void test_each_call_fails_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_convolutions),
+                                       cmocka_unit_test(test_what_follows),
                                        cmocka_unit_test(test_alignment)},
                             fakes[] = {cmocka_unit_test(test_what_fails_is_computed_by_texts),
-                                       cmocka_unit_test(test_sessions), cmocka_unit_test(test_tf32),
+                                       cmocka_unit_test(test_sessions),
+                                       cmocka_unit_test(test_a_relu_follows),
+                                       cmocka_unit_test(test_tf32),
                                        cmocka_unit_test(test_what_is_worth_it),
                                        cmocka_unit_test(test_each_call_fails_once)};
     fake_cuda_use(true);

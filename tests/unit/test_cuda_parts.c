@@ -196,6 +196,23 @@ static void exact_plans(void **state)
     }
 }
 
+/* Of a bias and what may follow it, in each type. */
+static void plans_with_what_follows(void **state)
+{
+    static const tssa_dtype dtypes[] = {TSSA_FLOAT, TSSA_DOUBLE, TSSA_FLOAT16, TSSA_BFLOAT16};
+    struct cudnn cudnn;
+    (void)state;
+    if (!has_cudnn(&cudnn))
+        skip();
+    use_card_of_json(&cudnn);
+    for (int i = 0; i < 4 * 3; i++) {
+        struct library_problem problem = of_axes(2, dtypes[i % 4], false, true, 1);
+        problem.conv.adds = i / 4 != 1;
+        problem.conv.clips = i / 4 != 2;
+        assert_true(has_exact_plan(&cudnn, &problem));
+    }
+}
+
 static void expect(tssa_status *status, tssa_code code, const char *message)
 {
     assert_int_equal(tssa_status_code(status), code);
@@ -236,8 +253,11 @@ static void missing_libraries(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_ulps),          cmocka_unit_test(reads_what_was_written),
-        cmocka_unit_test(plans_without_a_card), cmocka_unit_test(exact_plans),
+        cmocka_unit_test(counts_ulps),
+        cmocka_unit_test(reads_what_was_written),
+        cmocka_unit_test(plans_without_a_card),
+        cmocka_unit_test(exact_plans),
+        cmocka_unit_test(plans_with_what_follows),
         cmocka_unit_test(missing_libraries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

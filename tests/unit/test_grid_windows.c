@@ -247,6 +247,128 @@ static void test_odd_convolutions(void **state)
     grids_run_close(&run);
 }
 
+/* ---- What follows convolutions ----------------------------------------------------------------
+ */
+
+/* "f32[2, 3]" */
+static const char *type_text(char *text, size_t size, int t, int rank, const int64_t *dims)
+{
+    size_t at = (size_t)snprintf(text, size, "%s[", names[t]);
+    for (int i = 0; i < rank; i++)
+        at += (size_t)snprintf(text + at, size - at, "%s%d", i ? ", " : "", (int)dims[i]);
+    snprintf(text + at, size - at, "]");
+    return text;
+}
+
+static void dims_of_all(const struct convolution *c, int64_t *x, int64_t *w, int64_t *y)
+{
+    const struct shape *s = &c->shape;
+    with_channels(x, c->batch, c->groups * c->channels, s, s->in);
+    with_channels(w, c->groups * c->filters, c->channels, s, s->kernel);
+    with_channels(y, c->batch, c->groups * c->filters, s, s->in);
+    for (int i = 0; i < s->rank; i++)
+        y[2 + i] = (s->in[i] + s->pads[i] + s->pads[s->rank + i] -
+                    (s->kernel[i] - 1) * s->dilation[i] - 1) /
+                       s->stride[i] +
+                   1;
+}
+
+/* In one op with the convolution, or each in one of its own. */
+static void open_followed(struct grids_run *run, const char *device, int t,
+                          const struct convolution *c, bool adds, bool clips, bool apart)
+{
+    char program[2000], attrs[300], type_x[60], type_w[60], type_b[60], type_y[60], conv[500];
+    const char *bias = c->biased ? ", %b" : "";
+    int64_t x[5], w[5], y[5];
+    const int64_t filters = c->groups * c->filters;
+    const int rank = c->shape.rank + 2;
+    dims_of_all(c, x, w, y);
+    type_text(type_x, sizeof type_x, t, rank, x);
+    type_text(type_w, sizeof type_w, t, rank, w);
+    type_text(type_y, sizeof type_y, t, rank, y);
+    type_text(type_b, sizeof type_b, t, 1, &filters);
+    print_shape(attrs, sizeof attrs, &c->shape, false);
+    snprintf(conv, sizeof conv, "Conv@22(%%x, %%w%s) {group = %d, %s}", bias, (int)c->groups,
+             attrs);
+    const char *last = clips ? "%r" : "%s";
+    size_t at = (size_t)snprintf(program, sizeof program,
+                                 "graph @g opset(\"\": 22) ir_version(10) (%%x: %s, %%w: %s, %%b: "
+                                 "%s, %%z: %s) -> (%s) {\n",
+                                 type_x, type_w, type_b, type_y, apart ? last : "%y");
+    if (apart) {
+        at += (size_t)snprintf(program + at, sizeof program - at, "%%c = %s\n", conv);
+        if (adds)
+            at += (size_t)snprintf(program + at, sizeof program - at,
+                                   "%%s = fuse(%%z, %%c) {\n body(%%p: %s, %%q: %s) {\n"
+                                   "%%v = Add@14(%%p, %%q)\n return(%%v)\n}\n}\n",
+                                   type_y, type_y);
+        if (clips)
+            at += (size_t)snprintf(program + at, sizeof program - at,
+                                   "%%r = fuse(%s) {\n body(%%u: %s) {\n"
+                                   "%%t = Relu@14(%%u)\n return(%%t)\n}\n}\n",
+                                   adds ? "%s" : "%c", type_y);
+        snprintf(program + at, sizeof program - at, "return(%s)\n}\n", last);
+    } else
+        snprintf(
+            program + at, sizeof program - at,
+            "%%y = fuse(%%x, %%w%s, %%z) {\n body(%%x1: %s, %%w1: %s%s%s, %%z1: %s) {\n"
+            "%%c = Conv@22(%%x1, %%w1%s) {group = %d, %s}\n%s%sreturn(%s)\n}\n}\n"
+            "return(%%y)\n}\n",
+            bias, type_x, type_w, c->biased ? ", %b1: " : "", c->biased ? type_b : "", type_y,
+            c->biased ? ", %b1" : "", (int)c->groups, attrs, adds ? "%s = Add@14(%z1, %c)\n" : "",
+            clips ? (adds ? "%r = Relu@14(%s)\n" : "%r = Relu@14(%c)\n") : "", clips ? "%r" : "%s");
+    grids_run_open(run, device, program);
+}
+
+static void follow_once(const char *device, struct operands *o, int t, const struct convolution *c,
+                        bool adds, bool clips)
+{
+    struct grids_run run, apart;
+    int64_t x[5], w[5], y[5];
+    const int64_t filters = c->groups * c->filters;
+    const int rank = c->shape.rank + 2;
+    dims_of_all(c, x, w, y);
+    operands_add_numbers(o, types[t], rank, x);
+    operands_add_numbers(o, types[t], rank, w);
+    operands_add_numbers(o, types[t], 1, &filters);
+    operands_add_numbers(o, types[t], rank, y);
+    open_followed(&run, device, t, c, adds, clips, false);
+    assert_true(grids_run_go(&run, o->given));
+    operands_expect_close(&run, 0, 2 * tolerances[t]);
+    open_followed(&apart, device, t, c, adds, clips, true);
+    assert_null(grids_run_try(&apart, o->given));
+    assert_true(same_value(&run.made[0], &apart.made[0]));
+    /* behind a product it is a launch */
+    assert_true(run.counts.launches < apart.counts.launches + (c->shape.kernel[0] == 1));
+    grids_run_close(&apart);
+    grids_run_close(&run);
+    operands_clear(o);
+}
+
+/* Of each text of convolutions: sums are what they are apart. */
+static void test_what_follows(void **state)
+{
+    static const int64_t filters[] = {1, 3, 9, 40};
+    struct operands o;
+    operands_open(&o, 45);
+    for (int i = 0; i < ROUNDS / 2; i++) {
+        struct convolution c = {.shape = some_shape(&o.random, i % MOST_AXES + 1),
+                                .batch = random_int(&o.random, 1, 3),
+                                .groups = random_chance(&o.random, 70) ? 1 : 2,
+                                .channels = random_int(&o.random, 1, 9),
+                                .filters = filters[random_int(&o.random, 0, 3)],
+                                .biased = random_chance(&o.random, 50)};
+        if (i % 5 == 0) /* a product */
+            for (int axis = 0; axis < c.shape.rank; axis++) {
+                c.shape.kernel[axis] = c.shape.stride[axis] = c.shape.dilation[axis] = 1;
+                c.shape.pads[axis] = c.shape.pads[c.shape.rank + axis] = 0;
+            }
+        follow_once(*state, &o, i / MOST_AXES % 4, &c, i % 3 != 1, i % 3 != 2);
+    }
+    struct convolution c = of_two_axes(2, 5, 70, 24, 3); /* large tiles */
+    follow_once(*state, &o, 0, &c, true, true);
+}
+
 /* ---- Pooling --------------------------------------------------------------------------------- */
 
 /* Zeros of both signs and infinities among them, and NaN, which sums would make of several signs.
@@ -582,19 +704,14 @@ static void test_grids_that_are_wrong(void **state)
 
 static int run_on(const char *device)
 {
-    const struct CMUnitTest tests[] = {OF_DEVICE(test_conv),
-                                       OF_DEVICE(test_conv_transpose),
-                                       OF_DEVICE(test_each_text),
-                                       OF_DEVICE(test_odd_convolutions),
-                                       OF_DEVICE(test_max_pool),
-                                       OF_DEVICE(test_average_pool),
-                                       OF_DEVICE(test_global_pools),
-                                       OF_DEVICE(test_resize),
-                                       OF_DEVICE(test_resize_of_others),
-                                       OF_DEVICE(test_roi_align),
-                                       OF_DEVICE(test_regions_that_are_wrong),
-                                       OF_DEVICE(test_grid_sample),
-                                       OF_DEVICE(test_grids_that_are_wrong)};
+    const struct CMUnitTest tests[] = {
+        OF_DEVICE(test_conv),         OF_DEVICE(test_conv_transpose),
+        OF_DEVICE(test_each_text),    OF_DEVICE(test_odd_convolutions),
+        OF_DEVICE(test_what_follows), OF_DEVICE(test_max_pool),
+        OF_DEVICE(test_average_pool), OF_DEVICE(test_global_pools),
+        OF_DEVICE(test_resize),       OF_DEVICE(test_resize_of_others),
+        OF_DEVICE(test_roi_align),    OF_DEVICE(test_regions_that_are_wrong),
+        OF_DEVICE(test_grid_sample),  OF_DEVICE(test_grids_that_are_wrong)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

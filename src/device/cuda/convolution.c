@@ -80,7 +80,7 @@ struct primitive {
     struct library_primitive base;
     const tssa_allocator *allocator;
     struct convolutions *library;
-    bool biased;
+    bool biased, adds;
     struct cudnn_plan plan;
     struct cudnn_made made; /* what the plan is made of, which lives as long */
 };
@@ -92,7 +92,9 @@ static cuda_address address_of(struct device_place place)
 
 static bool lie_well(const struct cudnn_places *places)
 {
-    return (places->x | places->w | places->bias | places->y) % CUDA_OPERAND_ALIGNMENT == 0;
+    return (places->x | places->w | places->bias | places->added | places->y) %
+               CUDA_OPERAND_ALIGNMENT ==
+           0;
 }
 
 /* With a descriptor of where all of it lies, which the call has read when it returns. */
@@ -124,11 +126,13 @@ static bool run(const struct library_primitive *primitive, struct device_stream 
                 const struct library_call *call)
 {
     const struct primitive *p = (const struct primitive *)primitive;
-    const struct cudnn_places places = {.x = address_of(call->operands[0]),
-                                        .w = address_of(call->operands[LIBRARY_WEIGHTS]),
-                                        .bias = p->biased ? address_of(call->operands[2]) : 0,
-                                        .y = address_of(call->result),
-                                        .workspace = address_of(call->scratch)};
+    const struct cudnn_places places = {
+        .x = address_of(call->operands[0]),
+        .w = address_of(call->operands[LIBRARY_WEIGHTS]),
+        .bias = p->biased ? address_of(call->operands[LIBRARY_BIAS]) : 0,
+        .added = p->adds ? address_of(call->operands[LIBRARY_ADDED]) : 0,
+        .y = address_of(call->result),
+        .workspace = address_of(call->scratch)};
     if (!lie_well(&places))
         return false;
     tssa_status *status = convolve(p, stream, &places);
@@ -204,6 +208,7 @@ struct library_primitive *cuda_convolution_make(struct device_context *context,
     made->allocator = context->allocator;
     made->library = library;
     made->biased = problem->conv.biased != 0;
+    made->adds = problem->conv.adds != 0;
     tssa_status *status = make_plan(context, made, problem);
     if (!status)
         return &made->base;

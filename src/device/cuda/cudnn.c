@@ -108,21 +108,20 @@ tssa_status *cudnn_describe_card(struct cudnn *cudnn, char *json, size_t size)
 
 /* ---- A graph of one convolution -------------------------------------------------------------- */
 
-enum { X_ID = 1, W_ID, Y_ID, BIAS_ID, SUM_ID, MOST_AXES = CONV_MAX_RANK + 2 };
+/* Of tensors; those from INNER_ID on are nobody's memory. */
+enum { X_ID = 1, W_ID, Y_ID, BIAS_ID, ADDED_ID, INNER_ID, MOST_AXES = CONV_MAX_RANK + 2 };
+/* The convolution, what is added to it, a bias, and a Relu. */
+enum { MOST_OPERATIONS = 4 };
 
 /* What a graph is made of. */
 struct parts {
     const struct conv_problem *conv;
-    unsigned type, computed_in;          /* DNN_DATA_* */
-    unsigned factors_type;               /* of the factors of a sum, and of what is there */
-    cudnn_descriptor x, w, y, bias, sum; /* sum: the result where there is no bias */
+    unsigned type, computed_in; /* DNN_DATA_* */
+    unsigned factors_type;      /* of the factors of a sum, and of what is there */
+    cudnn_descriptor x, w, y, bias, added;
+    cudnn_descriptor operations[MOST_OPERATIONS], value; /* what the last of them gives */
+    int64_t n_operations, all_operations;
 };
-
-/* A value of the graph's own: nobody's memory. */
-static bool is_virtual(int64_t id)
-{
-    return id == SUM_ID;
-}
 
 /* `sizes` NULL: one each. */
 static tssa_status *make_tensor(struct cudnn *cudnn, const struct parts *parts, int64_t id,
@@ -130,7 +129,7 @@ static tssa_status *make_tensor(struct cudnn *cudnn, const struct parts *parts, 
                                 cudnn_descriptor *tensor)
 {
     const int64_t alignment = 16, rank = parts->conv->rank + 2;
-    const bool inner = is_virtual(id);
+    const bool inner = id >= INNER_ID;
     int64_t dims[MOST_AXES] = {first, second}, strides[MOST_AXES];
     for (int64_t i = rank - 1, step = 1; i >= 0; i--) {
         if (i >= 2)
@@ -156,11 +155,21 @@ static tssa_status *make_tensors(struct cudnn *cudnn, struct parts *p)
     TRY(make_tensor(cudnn, p, X_ID, c->batch, c->in_channels, c->in, &p->x));
     TRY(make_tensor(cudnn, p, W_ID, rows, columns, c->kernel, &p->w));
     TRY(make_tensor(cudnn, p, Y_ID, c->batch, c->out_channels, c->out, &p->y));
-    p->sum = p->y;
-    if (!c->biased)
-        return NULL;
-    TRY(make_tensor(cudnn, p, BIAS_ID, 1, c->out_channels, NULL, &p->bias));
-    return make_tensor(cudnn, p, SUM_ID, c->batch, c->out_channels, c->out, &p->sum);
+    if (c->biased)
+        TRY(make_tensor(cudnn, p, BIAS_ID, 1, c->out_channels, NULL, &p->bias));
+    return c->adds ? make_tensor(cudnn, p, ADDED_ID, c->batch, c->out_channels, c->out, &p->added)
+                   : NULL;
+}
+
+/* What the next operation gives: the last one the result. */
+static tssa_status *make_value(struct cudnn *cudnn, struct parts *p)
+{
+    const struct conv_problem *c = p->conv;
+    p->value = p->y;
+    return p->n_operations + 1 < p->all_operations
+               ? make_tensor(cudnn, p, INNER_ID + p->n_operations, c->batch, c->out_channels,
+                             c->out, &p->value)
+               : NULL;
 }
 
 static tssa_status *make_window(struct cudnn *cudnn, const struct parts *p,
@@ -179,46 +188,61 @@ static tssa_status *make_window(struct cudnn *cudnn, const struct parts *p,
 }
 
 /* The convolution, whose operands have other names where it is turned. */
-static tssa_status *make_sum(struct cudnn *cudnn, const struct parts *p,
-                             cudnn_descriptor *operation)
+static tssa_status *make_sum(struct cudnn *cudnn, struct parts *p)
 {
     static const double doubles[] = {0, 1};
     static const float floats[] = {0, 1};
     const bool wide = p->factors_type == DNN_TYPE_DOUBLE;
     const void *zero = wide ? (const void *)&doubles[0] : &floats[0],
                *one = wide ? (const void *)&doubles[1] : &floats[1];
-    cudnn_descriptor window;
+    cudnn_descriptor window, *operation = &p->operations[p->n_operations];
+    TRY(make_value(cudnn, p));
     TRY(make_window(cudnn, p, &window));
+    p->n_operations++;
     if (p->conv->turned)
         return MAKE(cudnn, DNN_BACKWARD, operation,
                     {DNN_BACKWARD_CONV_DESC, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &window},
                     {DNN_BACKWARD_X, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &p->x},
                     {DNN_BACKWARD_W, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &p->w},
-                    {DNN_BACKWARD_Y, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &p->sum},
+                    {DNN_BACKWARD_Y, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &p->value},
                     {DNN_BACKWARD_ALPHA, p->factors_type, 1, one},
                     {DNN_BACKWARD_BETA, p->factors_type, 1, zero});
     return MAKE(cudnn, DNN_FORWARD, operation,
                 {DNN_FORWARD_CONV_DESC, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &window},
                 {DNN_FORWARD_X, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &p->x},
                 {DNN_FORWARD_W, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &p->w},
-                {DNN_FORWARD_Y, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &p->sum},
+                {DNN_FORWARD_Y, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &p->value},
                 {DNN_FORWARD_ALPHA, p->factors_type, 1, one},
                 {DNN_FORWARD_BETA, p->factors_type, 1, zero});
 }
 
-static tssa_status *make_addition(struct cudnn *cudnn, const struct parts *p,
-                                  cudnn_descriptor *operation)
+/* Of the value, and of another one, NULL where there is none. */
+static tssa_status *make_elementwise(struct cudnn *cudnn, struct parts *p, unsigned mode,
+                                     const cudnn_descriptor *other)
 {
-    const unsigned mode = DNN_POINTWISE_ADD;
-    cudnn_descriptor addition;
-    TRY(MAKE(cudnn, DNN_POINTWISE, &addition,
-             {DNN_POINTWISE_MODE, DNN_TYPE_POINTWISE_MODE, 1, &mode},
-             {DNN_POINTWISE_PRECISION, DNN_TYPE_DATA_TYPE, 1, &p->computed_in}));
+    const unsigned keeps_nan = DNN_KEEPS_NAN;
+    cudnn_descriptor value = p->value, what, *operation = &p->operations[p->n_operations];
+    TRY(make_value(cudnn, p));
+    p->n_operations++;
+    TRY(MAKE(cudnn, DNN_POINTWISE, &what, {DNN_POINTWISE_MODE, DNN_TYPE_POINTWISE_MODE, 1, &mode},
+             {DNN_POINTWISE_PRECISION, DNN_TYPE_DATA_TYPE, 1, &p->computed_in},
+             {DNN_POINTWISE_NAN, DNN_TYPE_NAN, mode == DNN_POINTWISE_RELU, &keeps_nan}));
     return MAKE(cudnn, DNN_ELEMENTWISE, operation,
-                {DNN_ELEMENTWISE_DESC, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &addition},
-                {DNN_ELEMENTWISE_A, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &p->sum},
-                {DNN_ELEMENTWISE_B, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &p->bias},
-                {DNN_ELEMENTWISE_Y, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &p->y});
+                {DNN_ELEMENTWISE_DESC, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &what},
+                {DNN_ELEMENTWISE_A, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &value},
+                {DNN_ELEMENTWISE_B, DNN_TYPE_BACKEND_DESCRIPTOR, other != NULL, other},
+                {DNN_ELEMENTWISE_Y, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &p->value});
+}
+
+/* What follows the convolution, in the order of which there is machine code: the bias comes after
+ * what is added. */
+static tssa_status *make_following(struct cudnn *cudnn, struct parts *p)
+{
+    if (p->conv->adds)
+        TRY(make_elementwise(cudnn, p, DNN_POINTWISE_ADD, &p->added));
+    if (p->conv->biased)
+        TRY(make_elementwise(cudnn, p, DNN_POINTWISE_ADD, &p->bias));
+    return p->conv->clips ? make_elementwise(cudnn, p, DNN_POINTWISE_RELU, NULL) : NULL;
 }
 
 static unsigned type_of(tssa_dtype dtype)
@@ -243,14 +267,13 @@ static tssa_status *make_graph(struct cudnn *cudnn, const struct library_problem
                           .type = type_of((tssa_dtype)problem->dtype),
                           .computed_in = wide ? DNN_DATA_DOUBLE : DNN_DATA_FLOAT,
                           .factors_type = wide ? DNN_TYPE_DOUBLE : DNN_TYPE_FLOAT};
-    cudnn_descriptor operations[2];
-    const int64_t count = problem->conv.biased ? 2 : 1;
+    const struct conv_problem *c = &problem->conv;
+    parts.all_operations = 1 + (c->adds != 0) + (c->biased != 0) + (c->clips != 0);
     TRY(make_tensors(cudnn, &parts));
-    TRY(make_sum(cudnn, &parts, &operations[0]));
-    if (problem->conv.biased)
-        TRY(make_addition(cudnn, &parts, &operations[1]));
+    TRY(make_sum(cudnn, &parts));
+    TRY(make_following(cudnn, &parts));
     return MAKE(cudnn, DNN_GRAPH, graph,
-                {DNN_GRAPH_OPS, DNN_TYPE_BACKEND_DESCRIPTOR, count, operations},
+                {DNN_GRAPH_OPS, DNN_TYPE_BACKEND_DESCRIPTOR, parts.n_operations, parts.operations},
                 {DNN_GRAPH_HANDLE, DNN_TYPE_HANDLE, cudnn->handle != NULL, &cudnn->handle});
 }
 
@@ -349,9 +372,21 @@ tssa_status *cudnn_plan_make(struct cudnn *cudnn, const struct engine *engine,
 tssa_status *cudnn_pack(struct cudnn *cudnn, const struct cudnn_places *places,
                         cudnn_descriptor *pack)
 {
-    const int64_t ids[] = {X_ID, W_ID, Y_ID, BIAS_ID}, count = places->bias ? 4 : 3;
-    void *const pointers[] = {(void *)places->x, (void *)places->w, (void *)places->y,
-                              (void *)places->bias};
+    const struct {
+        int64_t id;
+        cuda_address place;
+    } all[] = {{X_ID, places->x},
+               {W_ID, places->w},
+               {Y_ID, places->y},
+               {BIAS_ID, places->bias},
+               {ADDED_ID, places->added}};
+    int64_t ids[sizeof all / sizeof *all], count = 0;
+    void *pointers[sizeof all / sizeof *all];
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].place) {
+            ids[count] = all[i].id;
+            pointers[count++] = (void *)all[i].place;
+        }
     void *const room = (void *)places->workspace;
     return MAKE(cudnn, DNN_PACK, pack, {DNN_PACK_IDS, DNN_TYPE_INT64, count, ids},
                 {DNN_PACK_POINTERS, DNN_TYPE_VOID_PTR, count, pointers},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolutions, channels first, and what a bias adds, by cuDNN's backend interface: descriptors are
- * made, given attributes and finalized. Of two-byte floats sums are float32, and rounded once.
+ * Convolutions, channels first, and what follows them, by cuDNN's backend interface: descriptors
+ * are made, given attributes and finalized. Of two-byte floats sums are float32, and rounded once.
  */
 #ifndef TSSA_DEVICE_CUDA_CUDNN_H
 #define TSSA_DEVICE_CUDA_CUDNN_H
@@ -87,7 +87,7 @@ tssa_status *cudnn_plan_make(struct cudnn *cudnn, const struct engine *engine,
 
 /* Operands, result and workspace in a descriptor; and a run of a plan with them, on a stream. */
 struct cudnn_places {
-    cuda_address x, w, bias, y, workspace; /* bias 0: there is none */
+    cuda_address x, w, bias, added, y, workspace; /* bias, added 0: there is none */
 };
 tssa_status *cudnn_pack(struct cudnn *cudnn, const struct cudnn_places *places,
                         cudnn_descriptor *pack);

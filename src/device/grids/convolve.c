@@ -86,16 +86,25 @@ enum grids_text convolve_text(const struct device_context *context, const struct
 
 /* ---- The launch ------------------------------------------------------------------------------ */
 
-/* What all texts of convolutions begin with: x, w, bias, y, and these. */
-enum { SIZES_AT = 4, WINDOW_AT = 8, BIAS_AT = WINDOW_AT + WINDOW_PARAMS, MORE_AT };
+/* What all texts of convolutions begin with: x, w, bias, what is added, y, and these. */
+enum { SIZES_AT = 5, WINDOW_AT = 9, BIAS_AT = WINDOW_AT + WINDOW_PARAMS, FOLLOWS_AT, MORE_AT };
+
+/* Of the texts' own defines. */
+enum { ADDS = 1, CLIPS = 2 };
+
+static int64_t follows_of(const struct conv_problem *p)
+{
+    return (p->adds ? ADDS : 0) | (p->clips ? CLIPS : 0);
+}
 
 static void fill_params(struct launch_param *params, const struct conv_problem *p,
                         const struct library_call *call)
 {
     params[0] = grids_memory(call->operands[0]);
     params[1] = grids_memory(call->operands[1]);
-    params[2] = grids_memory(call->operands[p->biased ? 2 : 1]);
-    params[3] = grids_memory(call->result);
+    params[2] = grids_memory(call->operands[p->biased ? LIBRARY_BIAS : 1]);
+    params[3] = grids_memory(call->operands[p->adds ? LIBRARY_ADDED : 1]);
+    params[4] = grids_memory(call->result);
     params[SIZES_AT] = grids_number(p->batch);
     params[SIZES_AT + 1] = grids_number(p->groups);
     params[SIZES_AT + 2] = grids_number(p->in_channels / p->groups);
@@ -103,6 +112,7 @@ static void fill_params(struct launch_param *params, const struct conv_problem *
     grids_window(params + WINDOW_AT, (int)p->rank, p->in, p->out, p->kernel, p->stride, p->dilation,
                  p->pad_begin);
     params[BIAS_AT] = grids_number(p->biased);
+    params[FOLLOWS_AT] = grids_number(follows_of(p));
 }
 
 static tssa_status *launch_tiles(struct device_stream *stream, enum grids_text text,
@@ -149,6 +159,30 @@ static tssa_status *launch_each(struct device_stream *stream, const struct conv_
                              columns_of(p) * p->out_channels, params, p->turned ? TURNED : MORE_AT);
 }
 
+tssa_status *convolve_add_bias(struct device_stream *stream, const struct conv_problem *p,
+                               tssa_dtype dtype, const struct library_call *call)
+{
+    const int64_t plane = product(p->out, p->rank), count = p->batch * p->out_channels * plane;
+    const struct launch_param params[] = {grids_memory(call->result),
+                                          grids_memory(call->operands[2]), grids_number(count),
+                                          grids_number(plane), grids_number(p->out_channels)};
+    return grids_launch_each(stream, GRIDS_TEXT_BIAS, dtype, 0, count, params,
+                             sizeof params / sizeof *params);
+}
+
+tssa_status *convolve_follow(struct device_stream *stream, const struct conv_problem *p,
+                             tssa_dtype dtype, const struct library_call *call)
+{
+    const int64_t count = p->batch * p->out_channels * product(p->out, p->rank);
+    const struct launch_param params[] = {grids_memory(call->result),
+                                          grids_memory(call->operands[p->adds ? LIBRARY_ADDED : 1]),
+                                          grids_number(count), grids_number(follows_of(p))};
+    if (!follows_of(p))
+        return NULL;
+    return grids_launch_each(stream, GRIDS_TEXT_BIAS, dtype, 1, count, params,
+                             sizeof params / sizeof *params);
+}
+
 /* The bias is a column that is added to each. */
 static tssa_status *multiply_items(struct device_stream *stream, const struct conv_problem *p,
                                    tssa_dtype dtype, const struct library_call *call)
@@ -159,7 +193,8 @@ static tssa_status *multiply_items(struct device_stream *stream, const struct co
         .result = call->result};
     product.finish.with_c = p->biased;
     product.finish.c_row = 1;
-    return multiply(stream, &product, &turned);
+    TRY(multiply(stream, &product, &turned));
+    return convolve_follow(stream, p, dtype, call);
 }
 
 tssa_status *convolve(struct device_stream *stream, const struct conv_problem *p, tssa_dtype dtype,
@@ -170,15 +205,4 @@ tssa_status *convolve(struct device_stream *stream, const struct conv_problem *p
         return launch_tiles(stream, text, p, dtype, call);
     return text == GRIDS_TEXT_CONV_EACH ? launch_each(stream, p, dtype, call)
                                         : multiply_items(stream, p, dtype, call);
-}
-
-tssa_status *convolve_add_bias(struct device_stream *stream, const struct conv_problem *p,
-                               tssa_dtype dtype, const struct library_call *call)
-{
-    const int64_t plane = product(p->out, p->rank), count = p->batch * p->out_channels * plane;
-    const struct launch_param params[] = {grids_memory(call->result),
-                                          grids_memory(call->operands[2]), grids_number(count),
-                                          grids_number(plane), grids_number(p->out_channels)};
-    return grids_launch_each(stream, GRIDS_TEXT_BIAS, dtype, 0, count, params,
-                             sizeof params / sizeof *params);
 }

@@ -15,6 +15,11 @@ enum grids_text convolve_text(const struct device_context *context,
 tssa_status *convolve_add_bias(struct device_stream *stream, const struct conv_problem *problem,
                                tssa_dtype dtype, const struct library_call *call);
 
+/* What follows the convolution, of what a library, or a product, has computed without; nothing
+ * where nothing does. */
+tssa_status *convolve_follow(struct device_stream *stream, const struct conv_problem *problem,
+                             tssa_dtype dtype, const struct library_call *call);
+
 /* Of no empty result. */
 tssa_status *convolve(struct device_stream *stream, const struct conv_problem *problem,
                       tssa_dtype dtype, const struct library_call *call);

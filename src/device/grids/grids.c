@@ -75,6 +75,8 @@ const struct kernel *grids_find_kernel_or_text(const struct ir_op *op)
     if (!kernel)
         kernel = grids_nms_find_read(op);
     if (!kernel)
+        kernel = grids_conv_find_followed(op);
+    if (!kernel)
         kernel = grids_find_kernel(op);
     if (op->opaque || op->n_blocks || !suits_all(op))
         return kernel;
@@ -100,6 +102,12 @@ bool grids_is_free_of(void *user, const struct ir_op *fuse, const struct dim *si
 {
     (void)user;
     return gir_is_free_of(fuse, size);
+}
+
+bool grids_follows(void *user, const struct ir_op *conv)
+{
+    (void)user;
+    return suits_all(conv) && grids_conv_find(conv);
 }
 
 bool grids_takes_alone(void *user, const struct ir_op *op)

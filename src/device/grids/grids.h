@@ -34,12 +34,13 @@ const struct kernel *grids_find_kernel_or_text(const struct ir_op *op);
         .classes = IR_FUSES_GRIDS, .machine = &cost_gpu, .most_operands = 64,                      \
         .moves_inside = true, .row_parts = true, .side_by_side = true, .updates = true,            \
         .refuses = grids_refuses, .refuses_whole = grids_refuses_whole,                            \
-        .is_free_of = grids_is_free_of, .takes_alone = grids_takes_alone,                          \
-        .user = (void *)(its_launcher)                                                             \
+        .is_free_of = grids_is_free_of, .follows = grids_follows,                                  \
+        .takes_alone = grids_takes_alone, .user = (void *)(its_launcher)                           \
     }
 const char *grids_refuses(void *user, const struct ir_op *op);
 const char *grids_refuses_whole(void *user, const struct ir_op *fuse);
 bool grids_is_free_of(void *user, const struct ir_op *fuse, const struct dim *size);
+bool grids_follows(void *user, const struct ir_op *conv);
 bool grids_takes_alone(void *user, const struct ir_op *op);
 
 /* As struct device has it, in programs.c. */
