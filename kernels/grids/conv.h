@@ -12,6 +12,9 @@
 #define ROWS (WARP_COUNT * ROWS_EACH)
 #define COLUMNS (LANE_COUNT * COLUMNS_EACH)
 #define OWN (WARP * LANE_COUNT + LANE)
+/* What a thread has, which is in registers where all of this is unrolled. */
+#define EACH_SUM(r, c)                                                                             \
+    UNROLL for (int r = 0; r < ROWS_EACH; r++) UNROLL for (int c = 0; c < COLUMNS_EACH; c++)
 
 KERNEL k0(GIVEN(OPERAND, x), GIVEN(OPERAND, w), GIVEN(OPERAND, bias), GIVEN(OPERAND, added),
           GIVEN(RESULT, y), int64_t batch, int64_t groups, int64_t channels, int64_t filters,
@@ -79,22 +82,24 @@ KERNEL k0(GIVEN(OPERAND, x), GIVEN(OPERAND, w), GIVEN(OPERAND, bias), GIVEN(OPER
                                ((int64_t)steps0[term] * in1 + steps1[term]) * in2 + steps2[term];
             }
             MEET;
-            for (int d = 0; d < depth; d++)
-                for (int r = 0; r < ROWS_EACH; r++)
-                    for (int c = 0; c < COLUMNS_EACH; c++)
-                        sums[r][c] = FMA(of_w[d * (ROWS + 1) + r * WARP_COUNT + WARP],
-                                         of_x[d * COLUMNS + c * LANE_COUNT + LANE], sums[r][c]);
-        }
-        for (int r = 0; r < ROWS_EACH; r++)
-            for (int c = 0; c < COLUMNS_EACH; c++) {
-                const int64_t own = column + c * LANE_COUNT + LANE, below = r * WARP_COUNT + WARP;
-                if (row + below >= filters || own >= all)
-                    continue;
-                const int64_t place =
-                    (own / outs * groups * filters + filter + below) * outs + own % outs;
-                const T sum =
-                    with_bias ? sums[r][c] + load_c(PLACE_OF(bias), 1, filter + below) : sums[r][c];
-                STORE_T(PLACE_OF(y), place, follow(sum, PLACE_OF(added), place, follows));
+            for (int d = 0; d < depth; d++) {
+                EACH_SUM(r, c)
+                {
+                    sums[r][c] = FMA(of_w[d * (ROWS + 1) + r * WARP_COUNT + WARP],
+                                     of_x[d * COLUMNS + c * LANE_COUNT + LANE], sums[r][c]);
+                }
             }
+        }
+        EACH_SUM(r, c)
+        {
+            const int64_t own = column + c * LANE_COUNT + LANE, below = r * WARP_COUNT + WARP;
+            if (row + below >= filters || own >= all)
+                continue;
+            const int64_t place =
+                (own / outs * groups * filters + filter + below) * outs + own % outs;
+            const T sum =
+                with_bias ? sums[r][c] + load_c(PLACE_OF(bias), 1, filter + below) : sums[r][c];
+            STORE_T(PLACE_OF(y), place, follow(sum, PLACE_OF(added), place, follows));
+        }
     }
 }

@@ -87,11 +87,11 @@ SCALAR_FN double sample_inner_weight(double t)
 }
 
 /* Of a point at x, where element i is at i. */
-SCALAR_FN struct sample_axis sample_axis_of(struct sample_line line, double x)
+SCALAR_FN void sample_axis_make(struct sample_line line, double x, struct sample_axis *axis)
 {
     const double margin = line.align_corners ? 0 : 0.5;
+    const int count = line.mode == SAMPLE_NEAREST ? 1 : line.mode == SAMPLE_LINEAR ? 2 : 4;
     struct sample_bounds bounds;
-    struct sample_axis axis;
     bounds.padding = line.padding;
     bounds.low = -margin;
     bounds.high = (double)(line.size - 1) + margin;
@@ -101,28 +101,25 @@ SCALAR_FN struct sample_axis sample_axis_of(struct sample_line line, double x)
     x = sample_into_bounds(bounds, x);
     double first = floor(x);
     if (line.mode == SAMPLE_NEAREST) {
-        axis.count = 1;
-        axis.weights[0] = 1;
+        axis->weights[0] = 1;
         first = trunc(x);
     } else if (line.mode == SAMPLE_LINEAR) {
-        axis.count = 2;
-        axis.weights[1] = x - first;
-        axis.weights[0] = 1 - axis.weights[1];
+        axis->weights[1] = x - first;
+        axis->weights[0] = 1 - axis->weights[1];
     } else {
         const double t = x - first;
-        axis.count = 4;
-        axis.weights[0] = sample_outer_weight(t);
-        axis.weights[1] = sample_inner_weight(t);
-        axis.weights[2] = sample_inner_weight(1 - t);
-        axis.weights[3] = sample_outer_weight(1 - t);
+        axis->weights[0] = sample_outer_weight(t);
+        axis->weights[1] = sample_inner_weight(t);
+        axis->weights[2] = sample_inner_weight(1 - t);
+        axis->weights[3] = sample_outer_weight(1 - t);
         first -= 1;
     }
-    for (int i = 0; i < axis.count; i++) {
+    axis->count = count;
+    for (int i = 0; i < count; i++) {
         const int64_t element = sample_element(bounds, first + i);
-        axis.narrow[i] = (float)axis.weights[i];
-        axis.offsets[i] = element < 0 ? -1 : element * line.stride;
+        axis->narrow[i] = (float)axis->weights[i];
+        axis->offsets[i] = element < 0 ? -1 : element * line.stride;
     }
-    return axis;
 }
 
 /* GridSample's coordinates, from [-1, 1] to elements, in the type of the grid, as other

@@ -9,7 +9,7 @@ VECTOR_PROCEDURE(init_axes,
                  (line, x, n, axes, step))
 {
     for (int64_t i = 0; i < n; i++)
-        axes[i * step] = sample_axis_of(*line, x[i]);
+        sample_axis_make(*line, x[i], &axes[i * step]);
 }
 
 void sample_axes_init(const struct sample_line *line, const double *x, int64_t n,

@@ -92,9 +92,8 @@ static cuda_address address_of(struct device_place place)
 
 static bool lie_well(const struct cudnn_places *places)
 {
-    return (places->x | places->w | places->bias | places->added | places->y) %
-               CUDA_OPERAND_ALIGNMENT ==
-           0;
+    const cuda_address all = places->x | places->w | places->bias | places->added | places->y;
+    return all % CUDA_OPERAND_ALIGNMENT == 0;
 }
 
 /* With a descriptor of where all of it lies, which the call has read when it returns. */

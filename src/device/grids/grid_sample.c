@@ -8,13 +8,29 @@
 #include "device/grids/programs.h"
 #include "device/grids/windows.h"
 
-#define FLOATS (DTYPE_BIT(TSSA_FLOAT) | DTYPE_BIT(TSSA_DOUBLE))
+#define WIDE (DTYPE_BIT(TSSA_FLOAT) | DTYPE_BIT(TSSA_DOUBLE))
+#define FLOATS (WIDE | DTYPE_BIT(TSSA_FLOAT16) | DTYPE_BIT(TSSA_BFLOAT16))
 
 /* Of points and channels: as many keep a card busy, so a thread takes several channels of a point
  * where there are more. */
 #define ENOUGH_THREADS (INT64_C(1) << 17)
 
 enum { X, GRID, OPERANDS };
+
+/* A grid's numbers, by the text's own defines. */
+enum { SINGLES, DOUBLES, AS_X };
+
+static bool takes(tssa_dtype x, tssa_dtype grid)
+{
+    return dtype_in(FLOATS, x) && (dtype_in(WIDE, grid) || grid == x);
+}
+
+static int64_t numbers_of(tssa_dtype grid)
+{
+    if (!dtype_in(WIDE, grid))
+        return AS_X;
+    return grid == TSSA_DOUBLE ? DOUBLES : SINGLES;
+}
 
 static enum grids_text text_of(enum sample_mode mode)
 {
@@ -72,7 +88,7 @@ static tssa_status *launch(struct kernel_args *args, const struct tensor *x,
         {0},
         grids_number(attrs->padding),
         grids_number(attrs->align_corners),
-        grids_number(grid->dtype == TSSA_DOUBLE)};
+        grids_number(numbers_of(grid->dtype))};
     grids_axes(params + SIZES_AT, x->rank - 2, (struct axes){x->dims + 2, 1});
     return grids_launch_each(args->env->stream, text_of(attrs->mode), x->dtype, 0,
                              batch * points * ceil_div(channels, each), params,
@@ -88,7 +104,7 @@ static tssa_status *run(struct kernel_args *args)
     TRY(kernel_tensor(args, X, &x));
     TRY(kernel_tensor(args, GRID, &grid));
     TRY(grid_sample_resolve(x, grid, dims));
-    if (x->rank > WINDOW_AXES + 2 || !dtype_in(FLOATS, grid->dtype))
+    if (x->rank > WINDOW_AXES + 2 || !takes(x->dtype, grid->dtype))
         return ERROR(TSSA_RUNTIME, "a grid of %d axes of %s", x->rank - 2,
                      dtype_info(grid->dtype)->ir_name);
     TRY(kernel_output(args, 0, x->dtype, x->rank, dims, &y));
@@ -108,8 +124,7 @@ const struct kernel *grids_grid_sample_find(const struct ir_op *op)
     if (!ir_op_is(op, IR_OP_GridSample) || !ir_operand(op, X) || !ir_operand(op, GRID))
         return NULL;
     const struct ir_type *type = ir_operand(op, X)->type;
-    return dtype_in(FLOATS, type->dtype) && dtype_in(FLOATS, ir_operand(op, GRID)->type->dtype) &&
-                   type->rank <= WINDOW_AXES + 2
+    return takes(type->dtype, ir_operand(op, GRID)->type->dtype) && type->rank <= WINDOW_AXES + 2
                ? &kernel
                : NULL;
 }

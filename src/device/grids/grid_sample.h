@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GridSample of FLOAT and DOUBLE, of up to three axes, with the CPU's bits. */
+/* GridSample of floats but those of 8 bits, of up to three axes, with the CPU's bits. */
 #ifndef TSSA_DEVICE_GRIDS_GRID_SAMPLE_H
 #define TSSA_DEVICE_GRIDS_GRID_SAMPLE_H
 
