@@ -4,6 +4,7 @@
 #include "device/infer_dims.h"
 #include "ir/cost.h"
 #include "ir/fuse.h"
+#include "ir/rule.h"
 #include "ir/update.h"
 
 static uint64_t tensor_bytes_of(const struct value *value)
@@ -85,6 +86,16 @@ struct reading {
 
 static uint64_t bytes_read(const struct reading *r, const struct ir_value *value);
 
+/* Of an op whose elements are computed where one other op wants some: as much is read of what it
+ * reads. */
+static bool is_computed_where_read(const struct ir_op *op)
+{
+    const bool moves = ir_op_is(op, IR_OP_access) && rule_keeps_order(rule_of(op));
+    const struct ir_use *use = op->n_results == 1 ? op->results[0].uses : NULL;
+    return (op->info->ew || moves) && use && !use->next &&
+           ir_operand(op, 0)->type->dtype == op->results[0].type->dtype;
+}
+
 static uint64_t bytes_of_use(const struct reading *r, const struct ir_use *use)
 {
     const struct ir_op *user = use->user;
@@ -94,6 +105,8 @@ static uint64_t bytes_of_use(const struct reading *r, const struct ir_use *use)
         inner.times = trips_of(r->args, r->dim);
         return bytes_read(&inner, ir_fuse_body(user)->params[index]);
     }
+    if (is_computed_where_read(user))
+        return bytes_read(r, &user->results[0]);
     if (!ir_op_is(user, IR_OP_access) || index != 0)
         return r->all;
     const uint64_t once = bytes_of(r->args, user->results[0].type, r->dim);

@@ -56,3 +56,40 @@ bool ir_fuse_updates(const struct ir_op *fuse, uint32_t result, uint32_t *operan
     *operand = base->index;
     return true;
 }
+
+static bool is_number(const struct ir_value *value, const struct dim *number)
+{
+    return value && value->known && value->known->count == 1 && value->known->elements[0] == number;
+}
+
+static bool is_true(const struct ir_value *value)
+{
+    int64_t truth;
+    return !value || (value->known && value->known->count == 1 &&
+                      dim_is_const(value->known->elements[0], &truth) && truth);
+}
+
+/* Has the loop one iteration for each row, whatever it computes? */
+static bool goes_over_rows(const struct ir_op *loop, const struct ir_type *type)
+{
+    const struct ir_block *body = loop->blocks[0];
+    const struct ir_value *stays = ir_operand(ir_block_return(body), 0);
+    return type->rank > 0 && is_number(ir_operand(loop, 0), type->dims[0]) &&
+           is_true(ir_operand(loop, 1)) && (stays == body->params[1] || (stays && is_true(stays)));
+}
+
+bool ir_fuse_writes_all(const struct ir_op *fuse, uint32_t result)
+{
+    uint32_t operand;
+    if (!ir_fuse_updates(fuse, result, &operand))
+        return false;
+    const struct ir_block *body = ir_operand(fuse, operand)->block;
+    const struct ir_op *assign = ir_fuse_returned(fuse, result)->op;
+    const struct rule *rule = rule_of(assign);
+    if (rule->n_steps != 1 || rule->steps[0].kind != RULE_SELECT ||
+        rule->steps[0].params[0].value != 0 || !rule->steps[0].params[1].is_operand)
+        return false;
+    const struct ir_value *row = rule_param_value(assign, &rule->steps[0].params[1]);
+    return ir_fuse_operand(row) == body->params[0] &&
+           goes_over_rows(body->owner, ir_operand(assign, 0)->type);
+}

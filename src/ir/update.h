@@ -21,5 +21,8 @@ bool ir_updates_carried(const struct ir_op *op);
 /* Is the result of a fuse op computed by such an assign, which is all that its block does with
  * operand *operand? */
 bool ir_fuse_updates(const struct ir_op *fuse, uint32_t result, uint32_t *operand);
+/* The same, and do the iterations write all of it, row by row, so that nothing is left of what it
+ * was before the loop? Then the first one may begin with any elements. */
+bool ir_fuse_writes_all(const struct ir_op *fuse, uint32_t result);
 
 #endif

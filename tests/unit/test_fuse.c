@@ -470,6 +470,12 @@ static const char *refuses_all(void *user, const struct ir_op *fuse)
     return "there is none";
 }
 
+static const char *refuses_none(void *user, const struct ir_op *fuse)
+{
+    (void)user, (void)fuse;
+    return NULL;
+}
+
 static void print_fused(const char *program, const struct ir_fusion *fusion, struct text *text)
 {
     static const char *const names[] = {"infer", "fuse"};
@@ -553,6 +559,51 @@ static void kept_rows_are_read_by_numbers(void **state)
         assert_int_equal(count_ops(graph->body, IR_OP_Compress), rows[i].compresses);
         assert_int_equal(count_ops(graph->body, IR_OP_NonZero), rows[i].finds);
         assert_int_equal(count_kernels_in(graph->body), rows[i].kernels);
+        ir_graph_free(graph);
+    }
+}
+
+/* What is computed before a loop for a kernel of its iterations goes into that, where each computes
+ * other elements. */
+static void what_is_before_a_loop_goes_into_its_kernel(void **state)
+{
+    (void)state;
+#define BEFORE(body)                                                                               \
+    "graph @g opset(\"\": 18) (%x: f32[5, 8], %b: f32[8], %h: f32[1, 8], %w: f32[8, 8]) -> (%y) "  \
+    "{\n"                                                                                          \
+    " %n = Constant() {value = i64[] 5}\n %t = Constant() {value = bool[] true}\n"                 \
+    " %a = Add(%x, %b)\n %y = Loop(%n, %t, %h) { body(%i: i64[], %c: bool[], %s: f32[1, 8]) {\n"   \
+    " %r = access(%a, %i) {rule = [select(0, $0)]}\n %p = MatMul(%s, %w)\n" body                   \
+    " return(%c, %u) } }\n return(%y)\n}\n"
+    static const struct {
+        const char *text;
+        bool refuses, goes;
+    } rows[] = {
+        {BEFORE(" %q = Add(%p, %r)\n %u = Tanh(%q)\n"), false, true},
+        {BEFORE(" %q = Add(%p, %r)\n %u = Tanh(%q)\n"), true, false},
+        /* two rows each time, or all of it */
+        {BEFORE(" %d = access(%a) {rule = [select(0, 0)]}\n %q = Add(%p, %r)\n %u = Add(%q, %d)\n"),
+         false, false},
+        {BEFORE(" %d = ReduceMax(%a) {keepdims = 1}\n %q = Add(%p, %r)\n %u = Add(%q, %d)\n"),
+         false, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        static const char *const names[] = {"infer", "fuse"};
+        const struct ir_fusion fusion = {.classes = IR_FUSES_GRIDS & ~IR_FUSES_LOOPS,
+                                         .machine = &cost_gpu,
+                                         .most_operands = 16,
+                                         .moves_inside = true,
+                                         .side_by_side = true,
+                                         .refuses_whole =
+                                             rows[i].refuses ? refuses_all : refuses_none};
+        const struct pipeline pipeline = {.fusion = &fusion};
+        struct ir_graph *graph = parse(rows[i].text);
+        no_error(pipeline_run_passes(graph, names, 2, &pipeline));
+        no_error(ir_verify(graph));
+        size_t before = 0;
+        for (const struct ir_op *op = graph->body->first; op; op = op->next)
+            before += ir_op_is(op, IR_OP_Add);
+        assert_int_equal(before, rows[i].goes ? 0 : 1);
         ir_graph_free(graph);
     }
 }
@@ -687,6 +738,7 @@ int main(void)
         cmocka_unit_test(kept_rows_are_read_by_numbers),
         cmocka_unit_test(operands_are_counted_once),
         cmocka_unit_test(products_that_are_refused),
+        cmocka_unit_test(what_is_before_a_loop_goes_into_its_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,7 @@
 #include "device/memory.h"
 #include "ir/fuse.h"
 #include "ir/memory.h"
+#include "ir/update.h"
 
 struct state {
     struct emulated_program program;
@@ -126,7 +127,8 @@ static tssa_status *keep_all(struct kernel_args *args, const struct value *value
         bool taken = false;
         if (args->outputs[i])
             TRY(keep(args, i, &values[program->outputs[i]].tensor, operand, &taken));
-        if (fused && args->outputs[i] && operand != UINT32_MAX && !taken)
+        if (fused && args->outputs[i] && operand != UINT32_MAX && !taken &&
+            !ir_fuse_writes_all(args->op, i))
             count_copy_first(args, i);
         updates |= taken;
     }

@@ -8,7 +8,7 @@
 #include "device/grids/operands.h"
 #include "device/grids/programs.h"
 #include "device/grids/sizes.h"
-#include "ir/fuse.h"
+#include "ir/update.h"
 
 /* More would have threads start that have next to nothing to do: each goes on with other elements.
  */
@@ -144,7 +144,7 @@ void grids_fused_release(const void *state)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* What could not be taken is copied into the result first. */
+/* What could not be taken is copied into the result first, if anything of it is left in the end. */
 static tssa_status *make_result(struct kernel_args *args, uint32_t index, uint32_t updates)
 {
     const struct ir_type *type = args->op->results[index].type;
@@ -154,7 +154,8 @@ static tssa_status *make_result(struct kernel_args *args, uint32_t index, uint32
         return NULL;
     TRY(grids_result_dims(args, index, dims));
     TRY(kernel_output(args, index, type->dtype, type->rank, dims, &tensor));
-    return updates ? grids_copy(args, updates - 1, tensor) : NULL;
+    return updates && !ir_fuse_writes_all(args->op, index) ? grids_copy(args, updates - 1, tensor)
+                                                           : NULL;
 }
 
 /* ---- A launch -------------------------------------------------------------------------------- */

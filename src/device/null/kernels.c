@@ -12,6 +12,7 @@
 #include "ir/cost.h"
 #include "ir/fuse.h"
 #include "ir/memory.h"
+#include "ir/update.h"
 
 /* A loop that nothing ends. */
 #define ENDLESS_TRIPS 16
@@ -64,7 +65,7 @@ static tssa_status *run_fused(struct kernel_args *args)
         if (updates[i] && kernel_take(args, i, updates[i] - 1, &tensor))
             continue;
         TRY(make_result(args, i, &tensor));
-        if (updates[i] && tensor)
+        if (updates[i] && tensor && !ir_fuse_writes_all(args->op, i))
             count_copy_first(args, i);
     }
     args->env->stream->counts.launches++;

@@ -3,104 +3,7 @@
  * computed where it is read. Or in those that compute an operand for them alone. Who has kernels
  * says where that is one. */
 #include "ir/fuse.h"
-#include "ir/infer.h"
-#include "passes/lower/fuse.h"
-
-/* ---- A fuse op of other operands ------------------------------------------------------------- */
-
-struct remaking {
-    struct ir_graph *graph;
-    struct ir_op *fuse;              /* as it was */
-    struct ir_block *body;           /* the new one's */
-    VEC(struct ir_value *) operands; /* of that, from outside */
-};
-
-/* Stands in the new block for a value that ops of the old one read. */
-static struct ir_value *enter(struct remaking *r, struct ir_value *value)
-{
-    if (value->block == ir_fuse_body(r->fuse))
-        value = ir_operand(r->fuse, value->index);
-    for (size_t i = 0; i < r->operands.count; i++)
-        if (r->operands.data[i] == value)
-            return r->body->params[i];
-    struct ir_value *param = ir_block_add_param(r->body);
-    if (!param || !vec_push(&r->operands, value))
-        return NULL;
-    param->type = value->type;
-    param->known = value->known;
-    return param;
-}
-
-static tssa_status *move_ops(struct remaking *r)
-{
-    struct ir_block *old = ir_fuse_body(r->fuse);
-    struct ir_op *ret = ir_op_create(r->graph, ir_op_info(IR_OP_return), r->fuse->n_results, 0);
-    TRY_ALLOC(ret);
-    for (struct ir_op *op = old->first; op; op = op->next)
-        for (uint32_t i = 0; i < op->n_operands; i++) {
-            struct ir_value *value = ir_operand(op, i);
-            if (!value || fuse_maker(value, old))
-                continue;
-            value = enter(r, value);
-            TRY_ALLOC(value);
-            ir_op_set_operand(op, i, value);
-        }
-    ir_op_append(r->body, ret);
-    for (uint32_t i = 0; i < ret->n_operands; i++)
-        ir_op_set_operand(ret, i, ir_operand(ir_block_return(old), i));
-    ir_move_ops(old, ret);
-    return NULL;
-}
-
-static void hand_on(struct ir_value *from, struct ir_value *to)
-{
-    to->type = from->type;
-    to->known = from->known;
-    to->wanted = from->wanted;
-    to->declared = from->declared;
-    to->name = from->name;
-    from->declared = NULL;
-    from->name = NULL;
-    ir_value_replace(from, to);
-}
-
-static tssa_status *remake_as(struct remaking *r, struct ir_op **made)
-{
-    struct ir_graph *graph = r->graph;
-    struct ir_op *old = r->fuse;
-    r->body = ir_block_create(graph, NULL, 0);
-    TRY_ALLOC(r->body);
-    TRY(move_ops(r));
-    struct ir_op *fuse =
-        ir_op_create(graph, ir_op_info(IR_OP_fuse), r->body->n_params, old->n_results);
-    if (!fuse || !ir_op_set_blocks(graph, fuse, 1))
-        return status_out_of_memory();
-    fuse->blocks[0] = r->body;
-    fuse->block_names[0] = old->block_names[0];
-    fuse->name = old->name;
-    r->body->owner = fuse;
-    for (size_t i = 0; i < r->operands.count; i++)
-        ir_op_set_operand(fuse, (uint32_t)i, r->operands.data[i]);
-    for (uint32_t i = 0; i < old->n_results; i++)
-        hand_on(&old->results[i], &fuse->results[i]);
-    ir_op_insert_before(fuse, old);
-    ir_release_blocks(old);
-    ir_op_remove(old);
-    fuse->inferred_from = ir_infer_stamp(fuse);
-    *made = fuse;
-    return NULL;
-}
-
-/* The fuse op with the ops that are in its block now, which may read what they like: its operands
- * are what they read. */
-static tssa_status *remake(struct pass_context *pass, struct ir_op **fuse)
-{
-    struct remaking r = {.graph = pass->graph, .fuse = *fuse};
-    vec_init(&r.operands, pass->graph->allocator);
-    tssa_status *status = remake_as(&r, fuse);
-    vec_free(&r.operands);
-    return status;
-}
+#include "passes/lower/fuse_remake.h"
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
@@ -116,11 +19,6 @@ static bool is_product(const struct ir_op *op)
     return !op->opaque && (ir_op_is(op, IR_OP_MatMul) || ir_op_is(op, IR_OP_Gemm));
 }
 
-static bool is_read_once(const struct ir_value *value)
-{
-    return value->uses && !value->uses->next;
-}
-
 /* That the operand of the fuse op is; false: it is none, or others read it, too. */
 static bool find_product(const struct fuse_plan *plan, const struct ir_op *fuse, uint32_t operand,
                          struct product *product)
@@ -128,12 +26,12 @@ static bool find_product(const struct fuse_plan *plan, const struct ir_op *fuse,
     struct ir_value *value = ir_operand(fuse, operand);
     struct ir_op *op = fuse_maker(value, fuse->parent);
     product->last = value;
-    while (op && op->n_operands == 1 && fuse_is_view(plan, op) && is_read_once(value)) {
+    while (op && op->n_operands == 1 && fuse_is_view(plan, op) && fuse_is_read_once(value)) {
         value = ir_operand(op, 0);
         op = fuse_maker(value, fuse->parent);
     }
     product->op = op;
-    return op && is_read_once(value) && is_product(op);
+    return op && fuse_is_read_once(value) && is_product(op);
 }
 
 /* Moves the product and its views before `before`, in order. */
@@ -147,29 +45,11 @@ static void move(const struct product *product, struct ir_op *before)
     }
 }
 
-/* An op that was in the fuse op's block does not know its parameters any more. */
-static void leave_block(struct ir_op *op, const struct ir_op *fuse)
-{
-    for (uint32_t i = 0; i < op->n_operands; i++) {
-        struct ir_value *value = ir_operand(op, i);
-        if (value && value->block)
-            ir_op_set_operand(op, i, ir_operand(fuse, value->index));
-    }
-}
-
 /* Back out of the fuse op. */
 static void move_out(const struct product *product, struct ir_op *fuse)
 {
     move(product, fuse);
-    leave_block(product->op, fuse);
-}
-
-/* Why there is no kernel of the fuse op; NULL: there is. */
-static const char *refusal(const struct pass_context *pass, const struct ir_op *fuse)
-{
-    const struct ir_fusion *fusion = pass->fusion;
-    return fuse->n_operands > fusion->most_operands ? "it has more operands than kernels may have"
-                                                    : fusion->refuses_whole(fusion->user, fuse);
+    fuse_leave_block(product->op, fuse);
 }
 
 /* Takes the product in if there is a kernel of that. *why says why not, or is NULL. */
@@ -179,12 +59,12 @@ static tssa_status *take_in(struct pass_context *pass, struct ir_op **fuse, uint
     const struct ir_block *body = ir_fuse_body(*fuse);
     move(product, body->first);
     ir_value_replace(body->params[operand], product->last);
-    TRY(remake(pass, fuse));
-    *why = refusal(pass, *fuse);
+    TRY(fuse_remake(pass, fuse));
+    *why = fuse_refuses_whole(pass, *fuse);
     if (!*why)
         return NULL;
     move_out(product, *fuse);
-    return remake(pass, fuse);
+    return fuse_remake(pass, fuse);
 }
 
 static tssa_status *say(struct pass_context *pass, const struct ir_op *fuse,
@@ -213,7 +93,7 @@ static struct ir_op *find_operand(const struct ir_op *product, uint32_t operand)
     const struct ir_value *value = ir_operand(product, operand);
     struct ir_op *fuse = fuse_maker(value, product->parent);
     return fuse && ir_fuse_body(fuse) && !ir_fuse_loop(fuse) && fuse->n_results == 1 &&
-                   is_read_once(value)
+                   fuse_is_read_once(value)
                ? fuse
                : NULL;
 }
@@ -257,7 +137,7 @@ static void part_reader(struct ir_op *fuse, const struct reader *reader)
     ir_op_set_operand(ir_block_return(ir_fuse_body(fuse)), 0,
                       ir_operand(reader->op, reader->operand));
     ir_op_move_before(reader->op, fuse->next);
-    leave_block(reader->op, fuse);
+    fuse_leave_block(reader->op, fuse);
     forget_names(&fuse->results[0]);
     ir_value_replace(&fuse->results[0], result);
     rename_value(result, &made);
@@ -269,12 +149,12 @@ static tssa_status *take_reader(struct pass_context *pass, struct ir_op **fuse,
                                 struct reader *reader, const char **why)
 {
     join_reader(*fuse, reader);
-    TRY(remake(pass, fuse));
-    *why = refusal(pass, *fuse);
+    TRY(fuse_remake(pass, fuse));
+    *why = fuse_refuses_whole(pass, *fuse);
     if (!*why)
         return NULL;
     part_reader(*fuse, reader);
-    return remake(pass, fuse);
+    return fuse_remake(pass, fuse);
 }
 
 static tssa_status *fuse_operands(struct pass_context *pass, struct ir_op *product)
@@ -342,10 +222,10 @@ static tssa_status *fuse_of(const struct fuse_plan *plan, struct ir_op *fuse)
 static bool is_read_by_kernel(const struct fuse_plan *plan, const struct ir_op *product)
 {
     const struct ir_value *value = &product->results[0];
-    while (is_read_once(value) && value->uses->user->n_operands == 1 &&
+    while (fuse_is_read_once(value) && value->uses->user->n_operands == 1 &&
            fuse_is_view(plan, value->uses->user))
         value = &value->uses->user->results[0];
-    return is_read_once(value) && ir_fuse_body(value->uses->user) &&
+    return fuse_is_read_once(value) && ir_fuse_body(value->uses->user) &&
            value->uses->user->parent == product->parent;
 }
 
