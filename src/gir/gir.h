@@ -171,6 +171,7 @@
 #define GIR_MAX_REDUCTIONS 32
 #define GIR_MAX_FIELDS 8
 #define GIR_MAX_NUMBERS 64
+#define GIR_MAX_STAGES 16
 #define GIR_POSITIONS_AT (UINT64_C(1) << 46) /* as an address: that of element 0 of positions */
 #define GIR_MAX_PLANES 128 /* elements of a strided row, where rows may lie side by side */
 
@@ -247,7 +248,9 @@ struct gir_kernel {
     uint32_t grid;      /* 1: arguments are wholes, and steps tell which elements of them */
     uint32_t n_numbers; /* that a call tells, of a grid */
     uint32_t checks;    /* 1: of what is looked up there may be no such row */
-    uint32_t zero;
+    /* Of a grid whose launch has stages (grid.h), 1 + its own, and a call's rows, or elements where
+     * there are none, are a group's; 0: of others. */
+    uint32_t stage;
     /* What form.h says otherwise, which the bits do not depend on; 0: it does. Measurements and
      * tests ask for it. Of a grid, GIR_FORM_ROWS_ACROSS: what lies side by side in memory is of
      * rows that are; what is reduced is then combined in the order of the threads that share a row,

@@ -13,9 +13,30 @@
 
 /* ---- What goes over what --------------------------------------------------------------------- */
 
-/* What is stored of the result: all of it, or what it has that its operand has not. */
+/* What is stored is a result, or behind them what a stage computes for others alone. */
+static uint32_t count_stored(const struct grid_maker *m)
+{
+    return m->fuse->n_results + m->grid->n_inner;
+}
+
+static bool is_inner(const struct grid_maker *m, uint32_t stored)
+{
+    return stored >= m->fuse->n_results;
+}
+
+static const struct ir_value *inner_of(const struct grid_maker *m, uint32_t inner)
+{
+    uint32_t i = 0;
+    while (m->cuts[i].result != GIR_NONE || m->cuts[i].inner != inner)
+        i++;
+    return m->cuts[i].value;
+}
+
+/* All of it, or what a result has that its operand has not. */
 static const struct ir_value *stored_of(const struct grid_maker *m, uint32_t result)
 {
+    if (is_inner(m, result))
+        return inner_of(m, result - m->fuse->n_results);
     const struct ir_value *value = ir_operand(ir_block_return(m->body), result);
     uint32_t operand;
     return ir_fuse_updates(m->fuse, result, &operand) ? ir_operand(value->op, 1) : value;
@@ -37,6 +58,10 @@ static const struct ir_op *find_reduction(const struct grid_maker *m, const stru
         bool needed = false;
         for (uint32_t i = 0; i < op->n_results; i++)
             needed |= marked[op->results[i].id - first];
+        if (needed && &op->results[0] != value && grid_cut_of(m, &op->results[0])) {
+            marked[op->results[0].id - first] = false; /* it is there */
+            continue;
+        }
         if (needed && (grid_reduces(op) || ir_scan_axis(op) >= 0))
             reduction = op;
         for (uint32_t i = 0; needed && i < op->n_operands; i++)
@@ -80,20 +105,25 @@ static bool set_space(struct grid_maker *m, uint32_t result, bool *marked,
 static bool same_space(const struct gir_grid_part *a, const struct gir_grid_part *b)
 {
     bool same = a->rank == b->rank && a->row == b->row && a->column == b->column &&
-                a->scan == b->scan && a->sums == b->sums;
+                a->scan == b->scan && a->sums == b->sums && a->stage == b->stage;
     for (int i = 0; same && i < a->rank; i++)
         same = a->dims[i] == b->dims[i];
     return same;
 }
 
-/* The part of each result that is computed here: those that go over the same are one.
- * part_of[i]: GIR_NONE where nobody wants it. */
-static void find_parts(struct grid_maker *m, uint32_t *part_of, bool *marked)
+static bool is_stored_in(const struct grid_maker *m, uint32_t stored, uint32_t stage)
 {
-    for (uint32_t i = 0; i < m->fuse->n_results; i++) {
-        struct gir_grid_part part = {0};
-        part_of[i] = GIR_NONE;
-        if (!m->fuse->results[i].wanted)
+    return (is_inner(m, stored) || m->fuse->results[stored].wanted) &&
+           (!m->n_cuts || grid_stage_of(m, stored_of(m, stored)) == stage);
+}
+
+/* The part of each result that is computed in the stage: those that go over the same are one.
+ * part_of[i]: GIR_NONE where nobody wants it. */
+static void find_parts(struct grid_maker *m, uint32_t stage, uint32_t *part_of, bool *marked)
+{
+    for (uint32_t i = 0; i < count_stored(m); i++) {
+        struct gir_grid_part part = {.stage = stage};
+        if (!is_stored_in(m, i, stage))
             continue;
         if (m->loop ? !grid_loop_space(m, i, &part) : !set_space(m, i, marked, &part)) {
             grid_refuse(m, "the shape of what it computes is not known");
@@ -128,11 +158,12 @@ static void evaluate_result(struct grid_maker *m, uint32_t index, struct grid_st
         grid_loop_result(m, index, stored);
         return;
     }
-    const struct ir_value *value = stored_of(m, index);
+    const struct ir_value *value = m->stored = stored_of(m, index);
     const struct dim *const *dims = value->type->dims;
     struct grid_place place = m->space;
     uint32_t is_there = GIR_NONE, updated = 0;
-    const bool updates = ir_fuse_updates(m->fuse, index, &updated);
+    const bool inner = is_inner(m, index),
+               updates = !inner && ir_fuse_updates(m->fuse, index, &updated);
     if (m->number == GIR_NONE && !grid_find_place(m, value, &place, &is_there)) {
         grid_refuse(m, "where what it reduces is stored is not known");
         return;
@@ -145,7 +176,8 @@ static void evaluate_result(struct grid_maker *m, uint32_t index, struct grid_st
     stored->number = grid_flatten(m, &place, dims);
     if (is_there != GIR_NONE)
         stored->number = grid_choose(m, is_there, stored->number, grid_constant(m, -1));
-    stored->arg = grid_arg(m, index, true, value->type->dtype);
+    stored->arg = grid_arg(m, inner ? GIR_INNER : GIR_OF_OP,
+                           inner ? index - m->fuse->n_results : index, true, value->type->dtype);
     m->part->wholes[stored->arg].updates = updates ? updated + 1 : 0;
     stored->type = value->type->dtype == TSSA_BOOL ? TSSA_UINT8 : value->type->dtype;
 }
@@ -230,6 +262,7 @@ static tssa_status *copy_out(const struct grid_maker *m)
                                 .whole_rows = m->part->row > 0,
                                 .columns = m->part->column >= 0,
                                 .grid = 1,
+                                .stage = m->n_cuts ? m->part->stage + 1 : 0,
                                 .form = grid_is_across(m) ? GIR_FORM_ROWS_ACROSS : 0};
     memcpy(made + 1, m->args, args);
     memcpy((char *)(made + 1) + args, m->maker.codes, codes);
@@ -246,8 +279,9 @@ static tssa_status *make_part(struct grid_maker *m, uint32_t number, const uint3
     m->n_args = 0;
     m->seen.count = 0;
     m->active = GIR_NONE;
+    m->across = false;
     begin_part(m);
-    for (uint32_t i = 0; i < m->fuse->n_results && !m->maker.why; i++)
+    for (uint32_t i = 0; i < count_stored(m) && !m->maker.why; i++)
         if (part_of[i] == number)
             evaluate_result(m, i, &stored[n++]);
     if (m->loop)
@@ -281,8 +315,11 @@ static tssa_status *make_all(struct grid_maker *m, uint32_t *part_of, bool *mark
                              struct grid_stored *stored)
 {
     tssa_status *status = NULL;
+    for (uint32_t i = 0; i < count_stored(m); i++)
+        part_of[i] = GIR_NONE;
     if (!m->loop || grid_begin_loop(m))
-        find_parts(m, part_of, marked);
+        for (uint32_t i = 0; i < (m->n_cuts ? GIR_MAX_STAGES : 1) && !m->maker.why; i++)
+            find_parts(m, i, part_of, marked);
     for (uint32_t i = 0; !status && !m->maker.why && i < m->grid->n; i++)
         status = make_part(m, i, part_of, stored);
     if (!status && !m->maker.why && grid_multiplies_again(m))
@@ -291,6 +328,8 @@ static tssa_status *make_all(struct grid_maker *m, uint32_t *part_of, bool *mark
         tell_spaces(m);
     for (uint32_t i = 0; !status && !m->maker.why && i < m->grid->n; i++)
         m->grid->parts[i].kernel->n_numbers = m->grid->n_numbers;
+    if (!status && !m->maker.why && m->n_cuts)
+        grid_find_groups(m);
     return status ? status : m->status;
 }
 
@@ -326,7 +365,7 @@ static bool keeps(const struct ir_block *body)
     return false;
 }
 
-static tssa_status *build(const struct ir_op *fuse, const struct ir_op *before,
+static tssa_status *build(const struct ir_op *fuse, const struct ir_op *before, bool stages,
                           const tssa_allocator *allocator, struct gir_grid **grid, const char **why)
 {
     struct grid_maker m = {.fuse = fuse, .loop = ir_fuse_loop(fuse), .before = before};
@@ -334,13 +373,14 @@ static tssa_status *build(const struct ir_op *fuse, const struct ir_op *before,
     m.body = ir_fuse_body(m.loop ? ir_fuse_iteration(m.loop) : fuse);
     gir_number_values(m.body, &first, &n);
     vec_init(&m.seen, allocator);
+    const size_t stored_most = fuse->n_results + GIR_MAX_STAGES;
     m.grid = allocator_calloc(allocator, 1, sizeof *m.grid);
     m.maker.codes = allocator_alloc(allocator, GIR_MAX_CODES * sizeof *m.maker.codes);
     m.maker.capacity = GIR_MAX_CODES;
     m.numbers = allocator_alloc(allocator, GIR_MAX_CODES * sizeof *m.numbers);
     bool *marked = allocator_alloc(allocator, (n ? n : 1) * sizeof *marked);
-    uint32_t *part_of = allocator_alloc(allocator, (fuse->n_results + 1) * sizeof *part_of);
-    struct grid_stored *stored = allocator_alloc(allocator, (fuse->n_results + 1) * sizeof *stored);
+    uint32_t *part_of = allocator_alloc(allocator, stored_most * sizeof *part_of);
+    struct grid_stored *stored = allocator_alloc(allocator, stored_most * sizeof *stored);
     tssa_status *status = NULL;
     if (keeps(m.body))
         grid_refuse(&m, "how many are kept is not known to an element");
@@ -348,6 +388,8 @@ static tssa_status *build(const struct ir_op *fuse, const struct ir_op *before,
         status = status_out_of_memory();
     } else {
         m.grid->allocator = allocator;
+        if (stages && !grid_find_cuts(&m))
+            grid_refuse(&m, "there is nothing that stages would hand on");
         status = m.maker.why ? NULL : make_all(&m, part_of, marked, stored);
     }
     *why = m.maker.why;
@@ -365,16 +407,29 @@ static tssa_status *build(const struct ir_op *fuse, const struct ir_op *before,
     return status;
 }
 
+/* Without stages, if that can be. */
+static tssa_status *build_either(const struct ir_op *fuse, const tssa_allocator *allocator,
+                                 struct gir_grid **grid, const char **why)
+{
+    const char *why_not;
+    TRY(build(fuse, NULL, false, allocator, grid, why));
+    if (*grid || ir_fuse_loop(fuse))
+        return NULL;
+    TRY(build(fuse, NULL, true, allocator, grid, &why_not));
+    *why = *grid ? NULL : *why;
+    return NULL;
+}
+
 tssa_status *gir_build_grid(const struct ir_op *fuse, const tssa_allocator *allocator,
                             struct gir_grid **grid, const char **why)
 {
-    return build(fuse, NULL, allocator, grid, why);
+    return build_either(fuse, allocator, grid, why);
 }
 
 tssa_status *gir_build_grid_behind(const struct ir_op *fuse, const tssa_allocator *allocator,
                                    struct gir_grid **grid, const char **why)
 {
-    return build(fuse, ir_fuse_body(fuse)->first, allocator, grid, why);
+    return build(fuse, ir_fuse_body(fuse)->first, false, allocator, grid, why);
 }
 
 /* ---- Sizes that do not matter ---------------------------------------------------------------- */
@@ -410,7 +465,7 @@ static bool part_is_free_of(const struct gir_grid *grid, const struct gir_grid_p
 
 bool gir_grid_is_free_of(const struct gir_grid *grid, const struct dim *size)
 {
-    bool good = true;
+    bool good = grid->groups == 0;
     for (uint32_t i = 0; good && i < grid->n; i++)
         good = part_is_free_of(grid, &grid->parts[i], size);
     return good;

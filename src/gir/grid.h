@@ -18,6 +18,13 @@
  * column. So is a loop of which an iteration is one kernel and computes elements (ir_fuse_loop):
  * its iterations are rows, which a thread walks, and what it carries are states (grid_loops.c).
  *
+ * What products of matrices are computed of products is no part beside those, but a stage behind
+ * theirs, if all of it is done by groups that do not need each other: a block has a group, and goes
+ * through the stages, whose threads meet between them (grid_stages.c). What a stage has computed
+ * for others lies in memory that the launch is given, or is a result. Of attention a group is a
+ * head: of `softmax(q k) v`, with q and k of what products are, the products for q and k are the
+ * first stage, those of all q and k the second, and what is summed of v by their softmax the third.
+ *
  * Ops that are none: what writes at places that data tells, masks.
  */
 #ifndef TSSA_GIR_GRID_H
@@ -26,9 +33,16 @@
 #include "gir/gir.h"
 #include "ir/ir.h"
 
-/* An argument of a part. */
+/* Whose memory an argument of a part is. */
+enum gir_owner {
+    GIR_OF_OP,    /* an operand, or a result that is written */
+    GIR_INNER,    /* what a stage computes for others: gir_grid.inner */
+    GIR_OF_RESULT /* a result, which a stage before has written, and this one reads */
+};
+
 struct gir_whole {
-    uint32_t index; /* of an operand or result of the op */
+    enum gir_owner owner;
+    uint32_t index;
     /* Of a result, 1 + the operand whose memory it must be: what is not stored stays what it was
      * (ir/update.h). 0: all of it is stored. */
     uint32_t updates;
@@ -51,6 +65,12 @@ struct gir_grid_part {
     /* Of a loop, whose iterations are the rows: 1 + the operand of which the one element is how
      * many there are, and dims[column] is NULL then; 0: that tells. None, where it is negative. */
     uint32_t trips;
+    uint32_t stage; /* parts of one are in order; see gir_grid.groups */
+};
+
+struct gir_inner {
+    tssa_dtype dtype;
+    int64_t count; /* of elements */
 };
 
 #define GIR_GRID_MAX_PARTS 64
@@ -63,6 +83,11 @@ struct gir_grid {
     const struct dim *numbers[GIR_MAX_NUMBERS];
     uint32_t n;
     struct gir_grid_part parts[GIR_GRID_MAX_PARTS];
+    /* Where there are stages, how many groups: each is as many rows of each part, or elements where
+     * it has none, one behind the other. 0: there are no stages. */
+    int64_t groups;
+    uint32_t n_inner;
+    struct gir_inner inner[GIR_MAX_STAGES];
 };
 
 /* Is there a grid for a fuse op that holds the op? NULL, or why there is none. */

@@ -334,6 +334,6 @@ void grid_loop_result(struct grid_maker *m, uint32_t index, struct grid_stored *
         return;
     }
     stored->number = grid_flatten(m, &place, type->dims);
-    stored->arg = grid_arg(m, index, true, type->dtype);
+    stored->arg = grid_arg(m, GIR_OF_OP, index, true, type->dtype);
     stored->type = type->dtype == TSSA_BOOL ? TSSA_UINT8 : type->dtype;
 }

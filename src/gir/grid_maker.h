@@ -36,6 +36,14 @@ struct grid_stored {
     tssa_dtype type;
 };
 
+/* A value that a stage stores for those behind it. */
+struct grid_cut {
+    const struct ir_value *value;
+    uint32_t stage;
+    uint32_t result; /* that it is; GIR_NONE: none, and `inner` is its number */
+    uint32_t inner;
+};
+
 struct grid_maker {
     const struct ir_op *fuse;
     const struct ir_op *loop;    /* that it is of, or NULL */
@@ -64,6 +72,11 @@ struct grid_maker {
     uint32_t *numbers; /* room for a number per step */
     /* The op of the block whose result is given, as operand n_operands; NULL: none is. */
     const struct ir_op *before;
+    /* Of stages. */
+    uint32_t n_cuts;
+    struct grid_cut cuts[GIR_MAX_STAGES];
+    const struct ir_value *stored; /* what is being computed: not looked up */
+    bool across;                   /* of the part: see grid_is_across */
 };
 
 /* It is no grid: the first reason stays. */
@@ -129,7 +142,8 @@ uint32_t grid_element(struct grid_maker *m, uint32_t step, tssa_dtype dtype);
 bool grid_broadcast(struct grid_maker *m, const struct dim *const *dims, int rank,
                     const struct dim *const *operand, struct grid_place *place);
 /* The argument that is this operand or result. */
-uint32_t grid_arg(struct grid_maker *m, uint32_t index, bool is_result, tssa_dtype dtype);
+uint32_t grid_arg(struct grid_maker *m, enum gir_owner owner, uint32_t index, bool is_result,
+                  tssa_dtype dtype);
 
 /* ---- grid_loops.c ---------------------------------------------------------------------------- */
 
@@ -174,6 +188,17 @@ uint32_t grid_row_of_terms(struct grid_maker *m, const struct ir_op *op,
 bool grid_is_across(const struct grid_maker *m);
 /* Do the parts that are made compute products much oftener than there are elements of them? */
 bool grid_multiplies_again(const struct grid_maker *m);
+
+/* ---- grid_stages.c --------------------------------------------------------------------------- */
+
+/* Finds what stages would store for others; false: there is nothing, or too much. */
+bool grid_find_cuts(struct grid_maker *m);
+/* That is the value; NULL: it is none. */
+const struct grid_cut *grid_cut_of(const struct grid_maker *m, const struct ir_value *value);
+/* The stage in which the value can be computed. */
+uint32_t grid_stage_of(const struct grid_maker *m, const struct ir_value *value);
+/* Of parts that are made: how many groups there are. Refuses where they are none. */
+void grid_find_groups(struct grid_maker *m);
 
 /* ---- grid_rows.c ----------------------------------------------------------------------------- */
 

@@ -140,19 +140,19 @@ static uint32_t factor(struct grid_maker *m, const struct ir_op *op, uint32_t op
 }
 
 /* Is the operand more than what is read? */
-static bool is_computed(const struct ir_op *op, uint32_t operand)
+static bool is_computed(const struct grid_maker *m, const struct ir_op *op, uint32_t operand)
 {
-    const struct ir_op *maker = ir_operand(op, operand)->op;
-    while (maker && ir_op_is(maker, IR_OP_access))
-        maker = ir_operand(maker, 0)->op;
-    return maker && !ir_op_is(maker, IR_OP_Constant);
+    const struct ir_value *value = ir_operand(op, operand);
+    while (value->op && ir_op_is(value->op, IR_OP_access))
+        value = ir_operand(value->op, 0);
+    return value->op && !ir_op_is(value->op, IR_OP_Constant) && !grid_cut_of(m, value);
 }
 
 /* Is it, and that too often? */
-static bool computes_too_much(const struct ir_op *op)
+static bool computes_too_much(const struct grid_maker *m, const struct ir_op *op)
 {
     int64_t multiplications;
-    return (is_computed(op, 0) || is_computed(op, 1)) &&
+    return (is_computed(m, op, 0) || is_computed(m, op, 1)) &&
            (!count_multiplications(op, &multiplications) || multiplications > MOST_COMPUTED);
 }
 
@@ -193,14 +193,22 @@ static bool add_sums(struct grid_maker *m)
     return true;
 }
 
+/* Do terms of the second operand lie side by side? Else elements of the result do. */
+static bool terms_lie_together(const struct ir_op *op)
+{
+    const struct ir_type *type = ir_operand(op, 1)->type;
+    return axis_of_terms(op, 1) == type->rank - 1 || dim_is(type->dims[type->rank - 1], 1);
+}
+
 uint32_t grid_multiply(struct grid_maker *m, const struct ir_op *op, const struct grid_place *place)
 {
     const tssa_dtype type = op->results[0].type->dtype;
     const char *why = grid_product_refuses(op);
     if (why || !m->part->sums || m->in_term)
         return grid_refuse(m, why ? why : "a product is needed for each term of another");
-    if (computes_too_much(op))
+    if (computes_too_much(m, op))
         return grid_refuse(m, "operands of products would be computed again and again");
+    m->across |= !terms_lie_together(op);
     const uint32_t a = factor(m, op, 0, place), b = factor(m, op, 1, place);
     if (m->maker.why || !add_sums(m))
         return 0;
@@ -242,13 +250,6 @@ uint32_t grid_row_of_terms(struct grid_maker *m, const struct ir_op *op,
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
-/* Do terms of the second operand lie side by side? Else elements of the result do. */
-static bool terms_lie_together(const struct ir_op *op)
-{
-    const struct ir_type *type = ir_operand(op, 1)->type;
-    return axis_of_terms(op, 1) == type->rank - 1 || dim_is(type->dims[type->rank - 1], 1);
-}
-
 /* Of more sums, what threads meet for is most of what they do: in a tile they meet once for all. */
 #define MOST_ALONG 2
 
@@ -262,10 +263,7 @@ static uint32_t count_sums(const struct gir_code *codes, uint32_t n)
 
 bool grid_is_across(const struct grid_maker *m)
 {
-    bool across = count_sums(m->maker.codes, m->maker.n) > MOST_ALONG;
-    for (const struct ir_op *op = m->body->first; op; op = op->next)
-        across |= grid_multiplies(op) && !terms_lie_together(op);
-    return m->part->sums && across;
+    return m->part->sums && (m->across || count_sums(m->maker.codes, m->maker.n) > MOST_ALONG);
 }
 
 bool grid_multiplies_again(const struct grid_maker *m)

@@ -23,25 +23,27 @@ static uint32_t zero_of(struct grid_maker *m, tssa_dtype dtype)
     return gir_make(&m->maker, (struct gir_code){.op = GIR_CONSTANT, .type = stored_as(dtype)});
 }
 
-uint32_t grid_arg(struct grid_maker *m, uint32_t index, bool is_result, tssa_dtype dtype)
+uint32_t grid_arg(struct grid_maker *m, enum gir_owner owner, uint32_t index, bool is_result,
+                  tssa_dtype dtype)
 {
     for (uint32_t k = 0; k < m->n_args; k++)
-        if (m->part->wholes[k].index == index && m->args[k].is_result == is_result)
+        if (m->part->wholes[k].index == index && m->part->wholes[k].owner == owner &&
+            m->args[k].is_result == is_result)
             return k;
     if (m->n_args == GIR_MAX_ARGS)
         return grid_refuse(m, "it has more arguments than kernels may have");
     if (!dtype_in(T_FLOAT | T_INT | T_BOOL, dtype))
         return grid_refuse(m, "kernels have no such elements");
-    m->part->wholes[m->n_args] = (struct gir_whole){.index = index};
+    m->part->wholes[m->n_args] = (struct gir_whole){.owner = owner, .index = index};
     m->args[m->n_args] = (struct gir_arg){
         .dtype = (uint8_t)dtype, .is_result = is_result, .fields = 1, .is_looked_up = !is_result};
     return m->n_args++;
 }
 
-static uint32_t look_up_operand(struct grid_maker *m, uint32_t index, const struct ir_type *type,
-                                const struct grid_place *place)
+static uint32_t look_up_in(struct grid_maker *m, enum gir_owner owner, uint32_t index,
+                           const struct ir_type *type, const struct grid_place *place)
 {
-    const uint32_t arg = grid_arg(m, index, false, type->dtype);
+    const uint32_t arg = grid_arg(m, owner, index, false, type->dtype);
     const uint32_t number = grid_flatten(m, place, type->dims);
     return gir_make(&m->maker, (struct gir_code){.op = GIR_LOOKUP,
                                                  .type = (uint8_t)stored_as(type->dtype),
@@ -53,8 +55,16 @@ static uint32_t look_up(struct grid_maker *m, const struct ir_value *param,
                         const struct grid_place *place)
 {
     return param->block == ir_fuse_body(m->fuse)
-               ? look_up_operand(m, param->index, param->type, place)
+               ? look_up_in(m, GIR_OF_OP, param->index, param->type, place)
                : grid_refuse(m, "an iteration is given nothing for what it reads");
+}
+
+static uint32_t look_up_cut(struct grid_maker *m, const struct grid_cut *cut,
+                            const struct grid_place *place)
+{
+    const bool is_result = cut->result != GIR_NONE;
+    return look_up_in(m, is_result ? GIR_OF_RESULT : GIR_INNER,
+                      is_result ? cut->result : cut->inner, cut->value->type, place);
 }
 
 static uint32_t constant(struct grid_maker *m, const struct ir_value *value)
@@ -292,11 +302,14 @@ static uint32_t compute(struct grid_maker *m, const struct ir_value *value,
     struct grid_place from = *place;
     if (value->type->kind != TYPE_TENSOR || value->type->rank != place->rank)
         return grid_refuse(m, "the shape of what it computes is not known");
+    const struct grid_cut *cut = value == m->stored ? NULL : grid_cut_of(m, value);
+    if (cut)
+        return look_up_cut(m, cut, place);
     if (!op)
         return grid_is_of_iteration(m, value) ? grid_iteration_param(m, value, place)
                                               : look_up(m, value, place);
     if (op == m->before)
-        return look_up_operand(m, m->fuse->n_operands, value->type, place);
+        return look_up_in(m, GIR_OF_OP, m->fuse->n_operands, value->type, place);
     if (m->loop && (grid_reduces(op) || grid_multiplies(op) || ir_scan_axis(op) >= 0))
         return grid_refuse(m, "an iteration does not only compute elements");
     if (value->index > 0)

@@ -42,11 +42,38 @@ bool ir_updates_carried(const struct ir_op *op)
            writes_region(op);
 }
 
+static bool is_product(const struct ir_op *op)
+{
+    return ir_op_is(op, IR_OP_MatMul) || ir_op_is(op, IR_OP_Gemm);
+}
+
+/* Is the value a product, through views? */
+static bool is_of_product(const struct ir_value *value)
+{
+    while (value->op && ir_op_is(value->op, IR_OP_access))
+        value = ir_operand(value->op, 0);
+    return value->op && is_product(value->op);
+}
+
+/* Is it returned, and used elsewhere only by products of what a product has come to? These are
+ * computed behind it, or there is no kernel of them (gir/grid_stages.c). */
+static bool is_read_behind(const struct ir_op *assign, const struct ir_op *ret)
+{
+    bool good = true;
+    uint32_t returned = 0;
+    for (const struct ir_use *use = assign->results[0].uses; use; use = use->next) {
+        returned += use->user == ret;
+        good &= use->user == ret || (is_product(use->user) && is_of_product(ir_operand(assign, 1)));
+    }
+    return good && returned == 1;
+}
+
 bool ir_fuse_updates(const struct ir_op *fuse, uint32_t result, uint32_t *operand)
 {
     const struct ir_value *made = ir_fuse_returned(fuse, result);
     const struct ir_op *assign = made ? made->op : NULL;
-    if (!assign || !ir_op_is(assign, IR_OP_assign) || !only_use(made))
+    if (!assign || !ir_op_is(assign, IR_OP_assign) ||
+        !is_read_behind(assign, ir_block_return(ir_fuse_body(fuse))))
         return false;
     const struct ir_value *base = ir_operand(assign, 0);
     const struct ir_value *outside = ir_fuse_operand(base);

@@ -219,17 +219,41 @@ struct given {
     void *memory[GIR_GRID_MAX_PARTS * (GIR_MAX_ARGS + 1)];
     int64_t steps[GIR_GRID_MAX_PARTS * (GIR_MAX_ARGS + GIR_MAX_NUMBERS + 2)];
     uint32_t n_memory, n_steps;
+    void *inner[GIR_MAX_STAGES]; /* each as large as it must be, and nothing in it */
 };
 
+static void make_inner(const struct gir_grid *grid, struct given *given)
+{
+    for (uint32_t i = 0; i < grid->n_inner; i++) {
+        const size_t size = (size_t)grid->inner[i].count * tssa_dtype_size(grid->inner[i].dtype);
+        given->inner[i] = malloc(size + 1);
+        assert_non_null(given->inner[i]);
+        memset(given->inner[i], 0xff, size);
+    }
+}
+
+static void free_given(const struct gir_grid *grid, struct given *given)
+{
+    for (uint32_t i = 0; i < grid->n_inner; i++)
+        free(given->inner[i]);
+    free(given);
+}
+
 /* Results lie in memory of their own, by result of the op. */
-static void give_part(const struct kernel_args *args, const struct gir_grid_part *part,
-                      const int64_t *numbers, void *const *results, unsigned char *status,
-                      struct given *given)
+static void give_part(const struct kernel_args *args, const struct gir_grid *grid,
+                      const struct gir_grid_part *part, const int64_t *numbers,
+                      void *const *results, unsigned char *status, struct given *given)
 {
     const struct gir_kernel *kernel = part->kernel;
     for (uint32_t k = 0; k < kernel->n_args; k++) {
         const uint32_t index = part->wholes[k].index;
-        const bool is_result = gir_args(kernel)[k].is_result;
+        const enum gir_owner owner = part->wholes[k].owner;
+        const bool is_result = gir_args(kernel)[k].is_result || owner == GIR_OF_RESULT;
+        if (owner == GIR_INNER) {
+            given->memory[given->n_memory++] = given->inner[index];
+            given->steps[given->n_steps++] = grid->inner[index].count;
+            continue;
+        }
         const struct tensor *tensor =
             &(is_result ? args->outputs[index] : args->inputs[index])->tensor;
         given->memory[given->n_memory++] = is_result ? results[index] : tensor->data;
@@ -321,18 +345,21 @@ static bool compute(const struct kernel_args *args, const struct gir_grid *grid,
     int64_t numbers[GIR_MAX_NUMBERS];
     assert_non_null(sizes);
     assert_non_null(given);
+    make_inner(grid, given);
     bool told = tell_numbers(args, grid, sizes, numbers);
     if (told)
         make_results(args, results);
     for (uint32_t i = 0; i < grid->n && told; i++) {
-        give_part(args, &grid->parts[i], numbers, results, status, given);
+        give_part(args, grid, &grid->parts[i], numbers, results, status, given);
         told = tell_space(args, sizes, &grid->parts[i], &given->steps[given->n_steps],
                           &given->steps[given->n_steps + 1]);
+        if (told && grid->groups)
+            given->steps[given->n_steps + (grid->parts[i].row ? 0 : 1)] /= grid->groups;
         given->n_steps += 2;
     }
     if (told)
-        code_of(grid)(given->memory, given->steps, 0, 0, NULL, NULL);
-    free(given);
+        code_of(grid)(given->memory, given->steps, grid->groups, 0, NULL, NULL);
+    free_given(grid, given);
     free(sizes);
     return told;
 }

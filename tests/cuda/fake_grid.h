@@ -10,6 +10,9 @@
 
 #undef IN_PART
 #undef OF_PART
+#undef EACH_GROUP
+#undef IN_STAGE
+#undef END_STAGE
 #undef PART_THREAD
 #undef PART_THREADS
 #undef EACH_WARP_OF_PART
@@ -28,6 +31,10 @@ static int fake_x;
 
 #define IN_PART(begin, end) (fake_block >= (begin) && fake_block < (end))
 #define OF_PART(begin, end) fake_block - (begin), (end) - (begin)
+#define EACH_GROUP(group, groups)                                                                  \
+    for (int64_t group = fake_block; group < (groups); group += fake_blocks)
+#define IN_STAGE(stage)
+#define END_STAGE MEET
 #define PART_THREAD ((block * fake_height + fake_y) * FAKE_WIDTH + fake_x)
 #define PART_THREADS (blocks * fake_height * FAKE_WIDTH)
 #define EACH_WARP_OF_PART(r, rows)                                                                 \

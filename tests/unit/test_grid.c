@@ -119,6 +119,31 @@ static const char *const gathers[] = {
                 "%y"),
 };
 
+/* Products of products, in stages. */
+static const char *const stages[] = {
+    FUSED_GRAPH("%x: f32[5, 1, 6], %w: f32[5, 6, 6], %k: f32[5, 9, 6]", "%x, %w, %k",
+                "%p: f32[5, 1, 6], %q: f32[5, 6, 6], %r: f32[5, 9, 6]) { %a = MatMul(%p, %q) "
+                "%t = access(%a) {rule = [permute(0, 2, 1)]} %s = MatMul(%r, %t) "
+                "%u = access(%s) {rule = [permute(0, 2, 1)]} %m = Softmax(%u) "
+                "%o = MatMul(%m, %r) %n = Neg(%a) return(%o, %n)",
+                "%y, %z"),
+    FUSED_GRAPH("%x: f64[2, 4, 3, 40], %w: f64[2, 4, 40, 7], %v: f64[2, 4, 7, 3]", "%x, %w, %v",
+                "%p: f64[2, 4, 3, 40], %q: f64[2, 4, 40, 7], %r: f64[2, 4, 7, 3]) { "
+                "%k = access(%p) {rule = [slice(0, 0, 1, 1)]} "
+                "%l = access(%q) {rule = [slice(0, 0, 1, 1)]} "
+                "%j = access(%r) {rule = [slice(0, 0, 1, 1)]} "
+                "%a = MatMul(%k, %l) %t = Tanh(%a) %b = MatMul(%t, %j) %c = MatMul(%b, %k) "
+                "return(%c, %b)",
+                "%y, %z"),
+};
+
+static void check_stages(void)
+{
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
+        for (uint64_t seed = 0; seed < 4; seed++)
+            kernel_check_text(KERNEL_FUSE, stages[i], seed, grid_context());
+}
+
 static void check_gathers(void)
 {
     for (size_t i = 0; i < sizeof gathers / sizeof *gathers; i++)
@@ -294,6 +319,7 @@ static void find_grids(void **state)
     assert_int_equal(grid_counts.refused, 0); /* of these all are grids */
     check_fused();
     check_gathers();
+    check_stages();
     check_stacks();
     check_imperative();
     grid_tells = false;
@@ -309,6 +335,7 @@ static void random_grids(void **state)
         shim_order(order);
         check_fused();
         check_gathers();
+        check_stages();
         check_loops();
         check_stacks();
         check_imperative();

@@ -488,6 +488,58 @@ static void test_gates(void **state)
     }
 }
 
+/* ---- In stages ------------------------------------------------------------------------------- */
+
+/* A step of attention by heads, with its products, one launch; the scores and -q, too. */
+#define STEP                                                                                       \
+    "%%a = MatMul(%%p, %%q)\n%%n = Neg(%%a)\n"                                                     \
+    "%%t = access(%%a) {rule = [permute(0, 2, 1)]}\n%%s = MatMul(%%r, %%t)\n"                      \
+    "%%u = access(%%s) {rule = [permute(0, 2, 1)]}\n%%m = Softmax(%%u)\n"                          \
+    "%%d = MatMul(%%m, %%v)\n%%o = MatMul(%%d, %%q)\nreturn(%%o, %%n, %%s)\n"
+
+struct heads {
+    int heads, rows, depth;
+};
+
+static void open_step(struct grids_run *run, const char *device, const struct heads *h, int t)
+{
+    char text[2000];
+    snprintf(text, sizeof text,
+             "graph @g opset(\"\": 18) ir_version(8) (%%x: @@@[%d, 1, %d], %%w: @@@[%d, %d, %d], "
+             "%%k: @@@[%d, %d, %d], %%l: @@@[%d, %d, %d]) -> (%%y, %%z, %%c) {\n"
+             "%%y, %%z, %%c = fuse(%%x, %%w, %%k, %%l) { body(%%p: @@@[%d, 1, %d], %%q: @@@[%d, "
+             "%d, %d], %%r: @@@[%d, %d, %d], %%v: @@@[%d, %d, %d]) {\n" STEP "} }\n"
+             "return(%%y, %%z, %%c)\n}\n",
+             h->heads, h->depth, h->heads, h->depth, h->depth, h->heads, h->rows, h->depth,
+             h->heads, h->rows, h->depth, h->heads, h->depth, h->heads, h->depth, h->depth,
+             h->heads, h->rows, h->depth, h->heads, h->rows, h->depth);
+    grids_run_open_typed(run, device, text, float_names[t]);
+}
+
+static void test_steps_of_attention(void **state)
+{
+    static const struct heads all[] = {
+        {4, 1, 1}, {5, 7, 3}, {12, 50, 64}, {9, 33, 40}, {40, 3, 17}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const struct heads *h = &all[i];
+        const int t = i % 2;
+        struct grids_run run;
+        struct operands o;
+        open_step(&run, *state, h, t);
+        operands_open(&o, 17 + i);
+        operands_add_numbers(&o, float_types[t], 3, (const int64_t[]){h->heads, 1, h->depth});
+        operands_add_numbers(&o, float_types[t], 3,
+                             (const int64_t[]){h->heads, h->depth, h->depth});
+        operands_add_numbers(&o, float_types[t], 3, (const int64_t[]){h->heads, h->rows, h->depth});
+        operands_add_numbers(&o, float_types[t], 3, (const int64_t[]){h->heads, h->rows, h->depth});
+        assert_true(grids_run_go(&run, o.given));
+        for (int r = 0; r < 3; r++)
+            operands_expect_close(&run, r, tolerances[t]);
+        assert_true(run.counts.launches <= 1u + (strcmp(*state, "opencl") == 0));
+        grids_run_close(&run);
+    }
+}
+
 /* ---------------------------------------------------------------------------------------------- */
 
 #define OF_DEVICE(test) cmocka_unit_test_prestate(test, (void *)device)
@@ -502,7 +554,8 @@ static int run_on(const char *device)
                                        OF_DEVICE(test_each_text_of_products),
                                        OF_DEVICE(test_products_have_the_same_bits),
                                        OF_DEVICE(test_products_in_kernels),
-                                       OF_DEVICE(test_gates)};
+                                       OF_DEVICE(test_gates),
+                                       OF_DEVICE(test_steps_of_attention)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

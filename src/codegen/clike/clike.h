@@ -29,6 +29,10 @@
  * by any number in y, blocks are in x, and each part has some of these. In a part without rows all
  * threads share the elements, or columns.
  *
+ * Parts that have stages are given a group's rows, or elements, each: a block goes through the
+ * stages of a group, and through others as they are left to it. All parts then end with the same
+ * block, and those of a stage stand before those of later ones.
+ *
  * Threads: all of it may be called by any.
  */
 #ifndef TSSA_CODEGEN_CLIKE_CLIKE_H
@@ -99,7 +103,7 @@ bool clike_print(const struct gir_kernel *kernel, enum clike_dialect dialect, co
  * OpenCL C an offset in bytes, an int64, is behind each memory, and a block is 32 threads by 1
  * where a part has rows. Of CLIKE_SHIM there is also NAME_run, for which there are, for each kernel
  * in turn, in args its arguments and the status, in steps how many elements each argument has, its
- * numbers, rows and n.
+ * numbers, rows and n; and where there are stages, its own `rows` is how many groups there are.
  */
 bool clike_print_launch(const struct gir_kernel *const *kernels, uint32_t n,
                         enum clike_dialect dialect, const char *name, struct text *text);

@@ -104,6 +104,13 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 #define PART static __device__ __forceinline__ void
 #define IN_PART(begin, end) ((int64_t)blockIdx.x >= (begin) && (int64_t)blockIdx.x < (end))
 #define OF_PART(begin, end) (int64_t) blockIdx.x - (begin), (end) - (begin)
+/* Or stages of a launch, one after the other for each group of a block: what a stage wrote into
+ * memory its threads see behind it. */
+#define EACH_GROUP(group, groups)                                                                  \
+    for (int64_t group = blockIdx.x; group < (groups); group += gridDim.x)
+#define IN_STAGE(stage)
+#define END_STAGE __syncthreads()
+#define OF_GROUP 0, 1
 #define PART_THREAD (int64_t)((block * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x)
 #define PART_THREADS (int64_t)(blocks * blockDim.y * blockDim.x)
 #define EACH_WARP_OF_PART(r, rows)                                                                 \

@@ -87,6 +87,11 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 #define OF_PART(begin, end) (int64_t) get_group_id(0) - (begin), (end) - (begin), memory_of_lanes
 #define LANE ((int)get_local_id(0))
 #define WARPS ((int64_t)get_local_size(1))
+#define EACH_GROUP(group, groups)                                                                  \
+    for (int64_t group = get_group_id(0); group < (groups); group += get_num_groups(0))
+#define IN_STAGE(stage)
+#define END_STAGE barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#define OF_GROUP 0, 1, memory_of_lanes
 #define PART_THREAD ((block * WARPS + (int64_t)get_local_id(1)) * LANE_COUNT + LANE)
 #define PART_THREADS (blocks * WARPS * LANE_COUNT)
 #define EACH_WARP_OF_PART(r, rows) for (int64_t r = block; r < (rows); r += blocks)

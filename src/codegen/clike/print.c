@@ -135,10 +135,11 @@ uint32_t clike_params(const struct gir_kernel *kernel, struct clike_param *param
     return n;
 }
 
-/* May the argument lie where another one does that is written, or read? */
+/* May the argument lie where another one does that is written, or read? What a stage reads may be
+ * what one before has written. */
 static bool is_in_place(const struct gir_kernel *kernel, uint32_t arg)
 {
-    bool found = gir_args(kernel)[arg].may_lie_on != 0;
+    bool found = gir_args(kernel)[arg].may_lie_on != 0 || kernel->stage;
     for (uint32_t k = 0; k < kernel->n_args; k++)
         found |= gir_args(kernel)[k].may_lie_on >> arg & 1;
     return found;
@@ -730,7 +731,8 @@ static void declare_param_of_part(const struct printer *p, const struct clike_pa
 {
     const bool is_result = param->kind == CLIKE_STATUS || gir_args(p->kernel)[param->arg].is_result;
     if (is_memory(param))
-        text_puts(p->text, is_result ? "GIVEN(RESULT, " : "GIVEN(OPERAND, ");
+        text_printf(p->text, "GIVEN(%s%s, ", is_result ? "RESULT" : "OPERAND",
+                    p->kernel->stage ? "_IN_PLACE" : "");
     else
         text_puts(p->text, "int64_t ");
     print_param_of_part(p, param);
@@ -772,7 +774,8 @@ static void print_part(struct printer *p, const char *name)
 {
     text_printf(p->text, "PART %s_%" PRIu32 "(\n    ", name, p->part);
     print_params(p, false, print_param);
-    text_puts(p->text, ",\n    PART_PARAMS)\n");
+    text_puts(p->text,
+              p->kernel->stage ? ",\n    int64_t group, PART_PARAMS)\n" : ",\n    PART_PARAMS)\n");
     print_function(p);
 }
 
@@ -830,6 +833,35 @@ static uint32_t count_shared(struct printer *p, const struct gir_kernel *const *
     return most;
 }
 
+/* Each block has groups, and goes through the stages of each. */
+static void print_stages(struct printer *p, const struct gir_kernel *const *kernels, uint32_t n,
+                         const char *name)
+{
+    open_block(p, "EACH_GROUP(group, end0)");
+    for (p->part = 0; p->part < n; p->part++) {
+        p->kernel = kernels[p->part];
+        if (p->part && p->kernel->stage != kernels[p->part - 1]->stage)
+            line(p, "END_STAGE;");
+        clike_indent(p);
+        text_printf(p->text, "IN_STAGE(%" PRIu32 ")\n", p->kernel->stage);
+        clike_indent(p);
+        text_printf(p->text, "    %s_%" PRIu32 "(\n    ", name, p->part);
+        print_params(p, false, give_param_to_part);
+        text_puts(p->text, ", group, OF_GROUP);\n");
+    }
+    line(p, "END_STAGE;");
+    close_block(p);
+}
+
+static void print_parts(struct printer *p, const struct gir_kernel *const *kernels, uint32_t n,
+                        const char *name)
+{
+    for (p->part = 0; p->part < n; p->part++) {
+        p->kernel = kernels[p->part];
+        print_call_of_part(p, name);
+    }
+}
+
 bool clike_print_launch(const struct gir_kernel *const *kernels, uint32_t n,
                         enum clike_dialect dialect, const char *name, struct text *text)
 {
@@ -842,14 +874,15 @@ bool clike_print_launch(const struct gir_kernel *const *kernels, uint32_t n,
     print_params_of_parts(&p, kernels, n, false, declare_param_of_part, ", int64_t end%" PRIu32);
     text_printf(text, ")\n{\n    BEGIN_LAUNCH(%" PRIu32 ")\n", count_shared(&p, kernels, n));
     p.depth = 1;
-    for (p.part = 0; p.part < n; p.part++) {
-        p.kernel = kernels[p.part];
-        print_call_of_part(&p, name);
-    }
+    (kernels[0]->stage ? print_stages : print_parts)(&p, kernels, n, name);
     text_puts(text, "}\n");
     if (dialect == CLIKE_SHIM) {
-        text_printf(text, "LAUNCHER(%s", name);
-        print_params_of_parts(&p, kernels, n, true, print_given_to_part, ", 1 + %" PRIu32);
+        text_puts(text, kernels[0]->stage ? "LAUNCHER_OF_STAGES(" : "LAUNCHER(");
+        if (kernels[0]->stage)
+            text_printf(text, "%" PRIu32 ", ", kernels[n - 1]->stage);
+        text_puts(text, name);
+        print_params_of_parts(&p, kernels, n, true, print_given_to_part,
+                              kernels[0]->stage ? ", rows" : ", 1 + %" PRIu32);
         text_puts(text, ")\n");
     }
     return !text->failed;

@@ -27,6 +27,7 @@ enum { SHIM_FORWARD, SHIM_BACKWARD, SHIM_SHUFFLED };
 
 static int shim_order; /* of all that run */
 static _Thread_local int shim_thread;
+static _Thread_local uint32_t shim_stage; /* 0: there are none */
 
 void shim_set_order(int order);
 void shim_set_order(int order)
@@ -57,6 +58,11 @@ static inline int shim_turn(int turn, int count)
 #define PART static void
 #define IN_PART(begin, end) true
 #define OF_PART(begin, end) begin, end
+/* All threads are in all groups, too, and in one stage at a time. */
+#define EACH_GROUP(group, groups) for (int64_t group = 0; group < (groups); group++)
+#define IN_STAGE(stage) if (shim_stage == (stage))
+#define END_STAGE
+#define OF_GROUP 0, 1
 #define PART_THREAD shim_thread
 #define PART_THREADS SHIM_THREADS
 #define EACH_WARP_OF_PART(r, rows) EACH_WARP(r, rows)
@@ -86,15 +92,17 @@ static inline int shim_turn(int turn, int count)
     const type name = lanes[0]
 
 /* The kernel as a codegen_run. */
-#define LAUNCHER(name, ...)                                                                        \
+#define LAUNCHER(name, ...) LAUNCHER_OF_STAGES(0, name, __VA_ARGS__)
+#define LAUNCHER_OF_STAGES(last, name, ...)                                                        \
     void name##_run(void *const *args, const int64_t *steps, int64_t rows, int64_t n,              \
                     const void *calls, void *scratch);                                             \
     void name##_run(void *const *args, const int64_t *steps, int64_t rows, int64_t n,              \
                     const void *calls, void *scratch)                                              \
     {                                                                                              \
         (void)args, (void)steps, (void)calls, (void)scratch;                                       \
-        for (int turn = 0; turn < SHIM_THREADS; turn++) {                                          \
-            shim_thread = shim_turn(turn, SHIM_THREADS);                                           \
-            name(__VA_ARGS__);                                                                     \
-        }                                                                                          \
+        for (shim_stage = (last) != 0; shim_stage <= (last); shim_stage++)                         \
+            for (int turn = 0; turn < SHIM_THREADS; turn++) {                                      \
+                shim_thread = shim_turn(turn, SHIM_THREADS);                                       \
+                name(__VA_ARGS__);                                                                 \
+            }                                                                                      \
     }

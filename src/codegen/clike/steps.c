@@ -233,7 +233,8 @@ void clike_print_step(const struct printer *p, uint32_t i)
                     p->form == CLIKE_COLUMNS ? "rows" : "n");
         break;
     case GIR_POSITION:
-        text_printf(p->text, "(%s)i", clike_type_of(code->type));
+        text_printf(p->text, "(%s)%s", clike_type_of(code->type),
+                    p->kernel->stage && p->form == CLIKE_ELEMENTS ? "(group * n + i)" : "i");
         break;
     case GIR_STATE:
         text_printf(p->text, "s%" PRIu32, i);
@@ -245,7 +246,8 @@ void clike_print_step(const struct printer *p, uint32_t i)
         text_printf(p->text, "n%" PRIu64, code->bits);
         break;
     case GIR_ROW:
-        text_puts(p->text, code->type == TSSA_INT32 ? "(int32_t)r" : "r");
+        text_printf(p->text, "%s%s", code->type == TSSA_INT32 ? "(int32_t)" : "",
+                    p->kernel->stage ? "(group * rows + r)" : "r");
         break;
     default:
         if (p->kernel->grid)

@@ -164,6 +164,8 @@ struct call {
     struct kernel_args *args;
     const struct state *state;
     struct buffer **buffers; /* per operand, NULL: it is not the host's */
+    struct buffer *inner;    /* what stages hand on; NULL: nothing */
+    size_t inner_at[GIR_MAX_STAGES];
     struct launch_param *params;
     uint32_t n_params;
     int64_t numbers[GIR_MAX_NUMBERS];
@@ -179,7 +181,12 @@ static tssa_status *add_memory(struct call *call, const struct gir_whole *whole,
     struct launch_param *param = &call->params[call->n_params++];
     const uint32_t i = whole->index;
     param->is_memory = true;
-    if (!is_result)
+    if (whole->owner == GIR_INNER) {
+        param->place = grids_buffer(call->inner);
+        param->place.offset += call->inner_at[i];
+        return NULL;
+    }
+    if (!is_result && whole->owner == GIR_OF_OP)
         return grids_operand(call->args, i, &call->buffers[i], &param->place);
     param->place = grids_place(&call->args->outputs[i]->tensor);
     return NULL;
@@ -195,14 +202,23 @@ static void add_note(struct call *call)
 
 static int64_t count_of(const struct call *call, const struct gir_whole *whole, bool is_result)
 {
-    const struct value *value =
-        is_result ? call->args->outputs[whole->index] : call->args->inputs[whole->index];
+    if (whole->owner == GIR_INNER)
+        return call->state->grid->inner[whole->index].count;
+    const struct value *value = is_result || whole->owner == GIR_OF_RESULT
+                                    ? call->args->outputs[whole->index]
+                                    : call->args->inputs[whole->index];
     return (int64_t)tensor_count(&value->tensor);
 }
 
-/* Rows of a tile, as a power of two. */
+/* Rows of a tile, as a power of two: of a group, whose block is alone with it, as many as can be.
+ */
 static int tile_shift(const struct state *state, int64_t rows, int64_t n)
 {
+    int shift = 0;
+    while (state->grid->groups && shift < CLIKE_MAX_SHIFT && (INT64_C(1) << shift) < rows)
+        shift++;
+    if (state->grid->groups)
+        return shift;
     return multiply_divide(&(struct columns){.n = rows,
                                              .lines = 1,
                                              .terms = n,
@@ -256,6 +272,8 @@ static int64_t rows_at_once(int64_t rows, int64_t n)
 static int64_t count_blocks(const struct state *state, const struct gir_grid_part *part,
                             int64_t rows, int64_t n)
 {
+    if (state->grid->groups)
+        return state->grid->groups;
     const enum clike_form form = clike_form(part->kernel);
     const int64_t each = form == CLIKE_TILES  ? (int64_t)1 << tile_shift(state, rows, n)
                          : form == CLIKE_ROWS ? state->height
@@ -276,6 +294,19 @@ static tssa_status *tell_numbers(struct call *call)
     return NULL;
 }
 
+/* Memory for what stages hand on, each at a place that suits any type. */
+static tssa_status *find_inner(struct call *call)
+{
+    const struct gir_grid *grid = call->state->grid;
+    size_t size = 0;
+    for (uint32_t i = 0; i < grid->n_inner; i++) {
+        call->inner_at[i] = size;
+        size += ((size_t)grid->inner[i].count * tssa_dtype_size(grid->inner[i].dtype) + 63) &
+                ~(size_t)63;
+    }
+    return size ? kernel_scratch(call->args, size, &call->inner) : NULL;
+}
+
 static tssa_status *launch(struct call *call)
 {
     struct device_context *context = call->args->env->stream->context;
@@ -283,11 +314,15 @@ static tssa_status *launch(struct call *call)
     struct launch launch = {.height = call->state->height, .params = call->params};
     int64_t ends[GIR_GRID_MAX_PARTS], blocks = 0;
     TRY(tell_numbers(call));
+    TRY(find_inner(call));
     for (uint32_t i = 0; i < grid->n; i++) {
         int64_t rows, n;
         TRY(grids_part_space(call->args, &grid->parts[i], &rows, &n));
+        if (grid->groups)
+            *(grid->parts[i].row ? &rows : &n) /= grid->groups;
         TRY(add_params(call, &grid->parts[i], rows, n));
-        ends[i] = blocks += count_blocks(call->state, &grid->parts[i], rows, n);
+        const int64_t own = count_blocks(call->state, &grid->parts[i], rows, n);
+        ends[i] = blocks = grid->groups ? own : blocks + own;
     }
     for (uint32_t i = 0; i < grid->n; i++)
         add_number(call, ends[i]);
@@ -316,6 +351,7 @@ tssa_status *grids_fused_launch(struct kernel_args *args, const void *of)
         status = launch(call);
         for (uint32_t i = 0; i < n_inputs; i++)
             buffer_release(call->buffers[i]);
+        buffer_release(call->inner);
     }
     allocator_free(allocator, memory);
     allocator_free(allocator, call);

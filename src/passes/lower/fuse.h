@@ -153,6 +153,9 @@ bool fuse_takes_product(const struct fuse_plan *plan, const struct ir_op *op);
 /* Takes what is computed before a loop for one fuse op of its iterations into that, where there is a
  * kernel of it; in the blocks of the block's ops, too. */
 tssa_status *fuse_invariants(struct pass_context *pass, struct ir_block *block);
+/* Makes fuse ops that read each other's results one, where there is a kernel of both, in stages; in
+ * the blocks of the block's ops, too. */
+tssa_status *fuse_stages(struct pass_context *pass, struct ir_block *block);
 /* Whoever uses the value outside of its block uses the result of the op around it. */
 void fuse_hand_out(struct ir_value *inner, struct ir_value *result);
 

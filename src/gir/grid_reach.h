@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which numbers the integers of a grid's kernel may be, in some of its rows: of indices that data
+ * tells, what checks say. A number is never outside of its range, if no check has failed.
+ *
+ * Threads: what is asked only reads.
+ */
+#ifndef TSSA_GIR_GRID_REACH_H
+#define TSSA_GIR_GRID_REACH_H
+
+#include "gir/gir.h"
+
+/* Both ends are in it; of what nobody knows all of int64. */
+struct gir_interval {
+    int64_t low, high;
+};
+
+struct gir_reach {
+    struct gir_interval ranges[GIR_MAX_CODES];  /* per step; of what is no int64, all */
+    struct gir_interval checked[GIR_MAX_CODES]; /* what checks leave of it */
+};
+
+/* Of rows and positions of these ranges. */
+void gir_find_reach(const struct gir_kernel *kernel, struct gir_interval rows,
+                    struct gir_interval positions, struct gir_reach *reach);
+
+#endif

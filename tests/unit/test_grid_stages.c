@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Grids with stages (gir/grid.h): what is one, how many groups and stages it has, and what is none
+ * since groups would need each other. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "common/gir_build.h"
+#include "common/no_error.h"
+#include "gir/grid.h"
+#include "gir/grid_reach.h"
+#include "ir/ir.h"
+
+/* Of each of G heads: scores of L rows by what x comes to, and what is summed by their softmax. */
+#define HEADS(G, L, D, scores, sums)                                                               \
+    FUSED_GRAPH("%x: f32[" G ", 1, " D "], %w: f32[" G ", " D ", " D "], %k: f32[" G ", " L ", " D \
+                "]",                                                                               \
+                "%x, %w, %k",                                                                      \
+                "%p: f32[" G ", 1, " D "], %q: f32[" G ", " D ", " D "], %r: f32[" G ", " L ", " D \
+                "]) { %a = MatMul(%p, %q) " scores " %s = MatMul(%r, %t) "                         \
+                "%u = access(%s) {rule = [permute(0, 2, 1)]} " sums " return(%o)",                 \
+                "%y")
+#define PLAIN "%t = access(%a) {rule = [permute(0, 2, 1)]}"
+#define SOFTMAX "%m = Softmax(%u) %o = MatMul(%m, %r)"
+
+static const struct {
+    const char *text;
+    int64_t groups; /* 0: it is none */
+    uint32_t stages, inner;
+} cases[] = {
+    {HEADS("12", "50", "16", PLAIN, SOFTMAX), 12, 3, 2},
+    {HEADS("4", "1", "1", PLAIN, SOFTMAX), 4, 3, 2},
+    /* elements behind a product are of its stage */
+    {HEADS("6", "7", "5", PLAIN, "%o = Neg(%u)"), 6, 2, 1},
+    {HEADS("6", "7", "5", "%b = Exp(%a) %t = access(%b) {rule = [permute(0, 2, 1)]}", SOFTMAX), 6,
+     3, 2},
+    /* too few groups, too much of each, and of a size that nobody knows */
+    {HEADS("1", "50", "16", PLAIN, SOFTMAX), 0, 0, 0},
+    {HEADS("4", "900", "64", PLAIN, SOFTMAX), 0, 0, 0},
+    {HEADS("N", "50", "16", PLAIN, SOFTMAX), 0, 0, 0},
+    /* what another group has computed */
+    {HEADS("6", "7", "5", "%t = access(%a) {rule = [slice(0, -1, -7, -1), permute(0, 2, 1)]}",
+           SOFTMAX),
+     0, 0, 0},
+    {HEADS("6", "7", "5",
+           "%b = access(%a) {rule = [slice(0, 0, 1, 1), permute(0, 2, 1)]} "
+           "%t = access(%b) {rule = [expand(6, 5, 1)]}",
+           SOFTMAX),
+     0, 0, 0},
+};
+
+static uint32_t count_stages(const struct gir_grid *grid)
+{
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < grid->n; i++) {
+        assert_true(grid->parts[i].stage >= last);
+        assert_int_equal(grid->parts[i].kernel->stage, grid->parts[i].stage + 1);
+        last = grid->parts[i].stage;
+    }
+    return last + 1;
+}
+
+static void what_has_stages(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *why = NULL;
+        struct ir_graph *graph = gir_parse_graph(cases[i].text);
+        struct gir_grid *grid = gir_build_whole_grid(graph, &why);
+        assert_int_equal(grid ? grid->groups : 0, cases[i].groups);
+        if (grid) {
+            assert_int_equal(count_stages(grid), cases[i].stages);
+            assert_int_equal(grid->n_inner, cases[i].inner);
+        } else {
+            assert_non_null(why);
+        }
+        gir_grid_free(grid);
+        ir_graph_free(graph);
+    }
+}
+
+/* ---- Ranges ---------------------------------------------------------------------------------- */
+
+static void expect_range(struct gir_interval range, int64_t low, int64_t high)
+{
+    assert_int_equal(range.low, low);
+    assert_int_equal(range.high, high);
+}
+
+#define NUMBER(n)                                                                                  \
+    {                                                                                              \
+        .op = GIR_CONSTANT, .type = TSSA_INT64, .bits = (uint64_t)(n)                              \
+    }
+#define OF(id, result, a, b, c)                                                                    \
+    {                                                                                              \
+        .op = GIR_SCALAR, .scalar = SCALAR_##id, .type = TSSA_##result, .operands = { a, b, c }    \
+    }
+
+static void what_numbers_may_be(void **state)
+{
+    (void)state;
+    static const struct {
+        struct gir_kernel kernel;
+        struct gir_arg arg;
+        struct gir_code codes[20];
+    } k = {{.magic = GIR_MAGIC, .size = sizeof k, .grid = 1, .n_args = 1, .n_codes = 20},
+           {.dtype = TSSA_INT64, .fields = 1, .is_looked_up = 1},
+           {{.op = GIR_ROW, .type = TSSA_INT64},
+            {.op = GIR_POSITION, .type = TSSA_INT64},
+            NUMBER(64),
+            OF(DIV, INT64, 0, 2, 0),
+            OF(FMOD, INT64, 0, 2, 0),
+            OF(MUL, INT64, 3, 2, 0),
+            OF(ADD, INT64, 5, 1, 0),
+            OF(SUB, INT64, 1, 0, 0),
+            NUMBER(7),
+            OF(FMOD, INT64, 0, 8, 0),
+            OF(MIN, INT64, 1, 8, 0),
+            OF(MAX, INT64, 1, 8, 0),
+            {.op = GIR_LOOKUP, .type = TSSA_INT64, .operands = {0}},
+            NUMBER(0),
+            OF(GE, BOOL, 12, 13, 0),
+            OF(LT, BOOL, 12, 8, 0),
+            OF(AND, BOOL, 14, 15, 0),
+            {.op = GIR_CHECK, .operands = {16}},
+            OF(SEL, INT64, 14, 12, 2),
+            OF(MUL, INT64, 12, 12, 0)}};
+    struct gir_reach *reach = malloc(sizeof *reach);
+    assert_non_null(reach);
+    gir_find_reach(&k.kernel, (struct gir_interval){128, 191}, (struct gir_interval){0, 9}, reach);
+    expect_range(reach->ranges[3], 2, 2);
+    expect_range(reach->ranges[4], 0, 63);
+    expect_range(reach->ranges[6], 128, 137);
+    expect_range(reach->ranges[7], -191, -119);
+    expect_range(reach->ranges[9], 0, 6);
+    expect_range(reach->ranges[10], 0, 7);
+    expect_range(reach->ranges[11], 7, 9);
+    expect_range(reach->ranges[12], 0, 6); /* by the check */
+    expect_range(reach->ranges[18], 0, 64);
+    expect_range(reach->ranges[19], 0, 36);
+    /* too large to be told, and of what is negative */
+    gir_find_reach(&k.kernel, (struct gir_interval){INT64_MIN, INT64_MAX},
+                   (struct gir_interval){0, 9}, reach);
+    expect_range(reach->ranges[3], INT64_MIN, INT64_MAX);
+    expect_range(reach->ranges[4], INT64_MIN, INT64_MAX);
+    expect_range(reach->ranges[7], INT64_MIN, INT64_MAX);
+    free(reach);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_has_stages),
+                                       cmocka_unit_test(what_numbers_may_be)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
