@@ -608,6 +608,54 @@ static void what_is_before_a_loop_goes_into_its_kernel(void **state)
     }
 }
 
+/* What is computed behind a loop of what its last iteration leaves is one more value that it
+ * carries, where one kernel leaves that. */
+static void what_is_behind_a_loop_goes_into_its_kernel(void **state)
+{
+    (void)state;
+#define BEHIND(trips, read, behind)                                                                \
+    "graph @g opset(\"\": 18) (%x: f32[5, 8], %h: f32[1, 8], %w: f32[8, 8], %b: f32[1, 8]) -> "    \
+    "(%y) {\n %n = Constant() {value = i64[] " trips "}\n"                                         \
+    " %e, %f, %s = Loop(%n, _, %h, %h) { body(%i: i64[], %c: bool[], %p: f32[1, 8], %q: f32[1, "   \
+    "8]) {\n %m = MatMul(%p, %w)\n %r = Add(%m, %q)\n %u = Tanh(%r)\n %v = " read                  \
+    "\n return(%c, %u, %v, %u) } }\n" behind " return(%y)\n}\n"
+    static const struct {
+        const char *text;
+        bool refuses, goes;
+    } rows[] = {
+        {BEHIND("5", "Exp(%u)", " %y = Add(%e, %f)\n"), false, true},
+        {BEHIND("5", "Exp(%u)", " %y = Neg(%f)\n"), false, true},
+        {BEHIND("5", "Exp(%u)", " %y = Add(%e, %f)\n"), true, false},
+        {BEHIND("0", "Exp(%u)", " %y = Add(%e, %f)\n"), false, false},
+        {BEHIND("5", "Exp(%u)", " %y = Add(%e, %b)\n"), false, false},
+        {BEHIND("5", "Exp(%u)", " %y = Add(%e, %x)\n"), false, false},
+        /* not computed by an iteration */
+        {BEHIND("5", "Identity(%b)", " %y = Add(%e, %f)\n"), false, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        static const char *const names[] = {"infer", "fuse", "infer"};
+        const struct ir_fusion fusion = {.classes = IR_FUSES_GRIDS & ~IR_FUSES_LOOPS,
+                                         .machine = &cost_gpu,
+                                         .most_operands = 16,
+                                         .moves_inside = true,
+                                         .side_by_side = true,
+                                         .refuses_whole =
+                                             rows[i].refuses ? refuses_all : refuses_none};
+        const struct pipeline pipeline = {.fusion = &fusion};
+        struct ir_graph *graph = parse(rows[i].text);
+        no_error(pipeline_run_passes(graph, names, 3, &pipeline));
+        no_error(ir_verify(graph));
+        const struct ir_op *loop = graph->body->first;
+        while (!ir_op_is(loop, IR_OP_Loop))
+            loop = loop->next;
+        assert_int_equal(loop->n_results, rows[i].goes ? 4 : 3);
+        assert_true((loop->next == ir_block_return(graph->body)) == rows[i].goes);
+        /* what is stacked is behind what is carried */
+        assert_int_equal(loop->results[loop->n_results - 1].type->rank, 3);
+        ir_graph_free(graph);
+    }
+}
+
 /* An operand of several ops is one of the kernel. */
 static void operands_are_counted_once(void **state)
 {
@@ -739,6 +787,7 @@ int main(void)
         cmocka_unit_test(operands_are_counted_once),
         cmocka_unit_test(products_that_are_refused),
         cmocka_unit_test(what_is_before_a_loop_goes_into_its_kernel),
+        cmocka_unit_test(what_is_behind_a_loop_goes_into_its_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

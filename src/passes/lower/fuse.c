@@ -20,12 +20,13 @@
  * products of matrices are computed in the kernel that alone reads them, where there are such
  * kernels (fuse_products.c), and fuse ops and products that read each other's results are one where
  * there is a kernel, in stages, of that (fuse_stages.c). So is an element-wise op before a loop
- * whose iterations read other elements of it each (fuse_invariants.c). Last, a loop of which an
- * iteration has become one kernel is one kernel of all of them (fuse_loops.c). Where the ops go is
- * in fuse.h: nothing is put together around which something else is computed, so there are no
- * cycles, and nothing moves across an op with effects. What a kernel may hold and what its machine
- * takes is lent (ir_fusion); what is won and lost is told by ir/cost.h: bytes that are not moved
- * and launches that are not made, and what is computed again for every row it is broadcast to.
+ * whose iterations read other elements of it each (fuse_invariants.c), and one behind it of what
+ * its last iteration leaves (fuse_behind.c). Last, a loop of which an iteration has become one
+ * kernel is one kernel of all of them (fuse_loops.c). Where the ops go is in fuse.h: nothing is put
+ * together around which something else is computed, so there are no cycles, and nothing moves
+ * across an op with effects. What a kernel may hold and what its machine takes is lent (ir_fusion);
+ * what is won and lost is told by ir/cost.h: bytes that are not moved and launches that are not
+ * made, and what is computed again for every row it is broadcast to.
  *
  *   needs   types, known elements; a table of what kernels take, else nothing is done
  *   keeps   types, known elements; the order of ops with effects
@@ -116,6 +117,8 @@ tssa_status *pass_fuse(struct pass_context *pass)
         status = fuse_stages(pass, pass->graph->body);
     if (!status)
         status = fuse_invariants(pass, pass->graph->body);
+    if (!status)
+        status = fuse_behind(pass, pass->graph->body);
     if (!status)
         status = fuse_loops(pass, pass->graph->body);
     fuse_plan_free(plan);

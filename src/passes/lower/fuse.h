@@ -156,6 +156,9 @@ tssa_status *fuse_invariants(struct pass_context *pass, struct ir_block *block);
 /* Makes fuse ops that read each other's results one, where there is a kernel of both, in stages; in
  * the blocks of the block's ops, too. */
 tssa_status *fuse_stages(struct pass_context *pass, struct ir_block *block);
+/* Takes what is computed behind a loop of what the last iteration leaves into the fuse op that
+ * computes that, where there is a kernel of it. */
+tssa_status *fuse_behind(struct pass_context *pass, struct ir_block *block);
 /* Whoever uses the value outside of its block uses the result of the op around it. */
 void fuse_hand_out(struct ir_value *inner, struct ir_value *result);
 

@@ -30,7 +30,8 @@ static struct ir_value *enter(struct remaking *r, struct ir_value *value)
 static tssa_status *move_ops(struct remaking *r)
 {
     struct ir_block *old = ir_fuse_body(r->fuse);
-    struct ir_op *ret = ir_op_create(r->graph, ir_op_info(IR_OP_return), r->fuse->n_results, 0);
+    const uint32_t n = ir_block_return(old)->n_operands;
+    struct ir_op *ret = ir_op_create(r->graph, ir_op_info(IR_OP_return), n, 0);
     TRY_ALLOC(ret);
     for (struct ir_op *op = old->first; op; op = op->next)
         for (uint32_t i = 0; i < op->n_operands; i++) {
@@ -60,6 +61,19 @@ static void hand_on(struct ir_value *from, struct ir_value *to)
     ir_value_replace(from, to);
 }
 
+/* What the block returns is a result, of which there may be more or less than before. */
+static void hand_on_all(struct ir_op *old, struct ir_op *fuse)
+{
+    for (uint32_t i = 0; i < fuse->n_results; i++)
+        if (i < old->n_results) {
+            hand_on(&old->results[i], &fuse->results[i]);
+        } else {
+            const struct ir_value *made = ir_operand(ir_block_return(ir_fuse_body(fuse)), i);
+            fuse->results[i].type = made->type;
+            fuse->results[i].known = made->known;
+        }
+}
+
 static tssa_status *remake_as(struct remaking *r, struct ir_op **made)
 {
     struct ir_graph *graph = r->graph;
@@ -67,8 +81,8 @@ static tssa_status *remake_as(struct remaking *r, struct ir_op **made)
     r->body = ir_block_create(graph, NULL, 0);
     TRY_ALLOC(r->body);
     TRY(move_ops(r));
-    struct ir_op *fuse =
-        ir_op_create(graph, ir_op_info(IR_OP_fuse), r->body->n_params, old->n_results);
+    struct ir_op *fuse = ir_op_create(graph, ir_op_info(IR_OP_fuse), r->body->n_params,
+                                      ir_block_return(r->body)->n_operands);
     if (!fuse || !ir_op_set_blocks(graph, fuse, 1))
         return status_out_of_memory();
     fuse->blocks[0] = r->body;
@@ -77,8 +91,7 @@ static tssa_status *remake_as(struct remaking *r, struct ir_op **made)
     r->body->owner = fuse;
     for (size_t i = 0; i < r->operands.count; i++)
         ir_op_set_operand(fuse, (uint32_t)i, r->operands.data[i]);
-    for (uint32_t i = 0; i < old->n_results; i++)
-        hand_on(&old->results[i], &fuse->results[i]);
+    hand_on_all(old, fuse);
     ir_op_insert_before(fuse, old);
     ir_release_blocks(old);
     ir_op_remove(old);
