@@ -407,13 +407,18 @@ static tssa_status *build(const struct ir_op *fuse, const struct ir_op *before, 
     return status;
 }
 
+static bool has_products(const struct ir_block *body)
+{
+    return ir_block_has(body, IR_OP_MatMul) || ir_block_has(body, IR_OP_Gemm);
+}
+
 /* Without stages, if that can be. */
 static tssa_status *build_either(const struct ir_op *fuse, const tssa_allocator *allocator,
                                  struct gir_grid **grid, const char **why)
 {
     const char *why_not;
     TRY(build(fuse, NULL, false, allocator, grid, why));
-    if (*grid || ir_fuse_loop(fuse))
+    if (*grid || ir_fuse_loop(fuse) || !has_products(ir_fuse_body(fuse)))
         return NULL;
     TRY(build(fuse, NULL, true, allocator, grid, &why_not));
     *why = *grid ? NULL : *why;
