@@ -30,6 +30,8 @@ static void print_form(const struct gir_kernel *kernel, struct text *text)
     if (kernel->grid)
         text_printf(text, "grid of %" PRIu32 " number%s, ", kernel->n_numbers,
                     kernel->n_numbers == 1 ? "" : "s");
+    if (kernel->stage)
+        text_printf(text, "stage %" PRIu32 ", ", kernel->stage);
     text_puts(text, kernel->grid && kernel->form ? "whole rows side by side, args "
                     : kernel->whole_rows         ? "whole rows, args "
                     : kernel->columns            ? "columns, args "

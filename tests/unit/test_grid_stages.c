@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -83,6 +84,23 @@ static void what_has_stages(void **state)
     }
 }
 
+/* As text, a part says which stage it is of. */
+static void stages_are_printed(void **state)
+{
+    (void)state;
+    const char *why;
+    struct ir_graph *graph = gir_parse_graph(cases[1].text);
+    struct gir_grid *grid = gir_build_whole_grid(graph, &why);
+    struct text text;
+    assert_non_null(grid);
+    text_init(&text, &allocator_default);
+    assert_true(gir_print(grid->parts[grid->n - 1].kernel, &text));
+    assert_non_null(strstr(text_string(&text), "grid of 0 numbers, stage 3, whole rows"));
+    text_free(&text);
+    gir_grid_free(grid);
+    ir_graph_free(graph);
+}
+
 /* ---- Ranges ---------------------------------------------------------------------------------- */
 
 static void expect_range(struct gir_interval range, int64_t low, int64_t high)
@@ -154,6 +172,7 @@ static void what_numbers_may_be(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(what_has_stages),
+                                       cmocka_unit_test(stages_are_printed),
                                        cmocka_unit_test(what_numbers_may_be)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

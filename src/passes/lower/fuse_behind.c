@@ -162,11 +162,11 @@ static tssa_status *take(struct behind *b)
 
 /* ---- All ------------------------------------------------------------------------------------- */
 
-/* A kernel of one op is that op. */
+/* A kernel of one element-wise op is that op. */
 static struct ir_op *unwrapped(struct ir_op *op)
 {
     const struct ir_block *body = ir_fuse_body(op);
-    if (!body || body->first->next != body->last || body->first->n_blocks)
+    if (!body || body->first->next != body->last || !body->first->info->ew)
         return op;
     struct ir_op *inner = body->first;
     ir_fuse_inline(op);
