@@ -402,7 +402,8 @@ tssa_status *gir_check(const void *bytes, size_t size)
     if (size < sizeof *kernel || kernel->magic != GIR_MAGIC || kernel->size != size)
         return ERROR(TSSA_MALFORMED, "these are no bytes of a kernel");
     if (kernel->whole_rows > 1 || kernel->columns > 1 || (kernel->whole_rows && kernel->columns) ||
-        kernel->grid > 1 || kernel->checks > 1 || kernel->stage > (kernel->grid ? GIR_MAX_STAGES : 0) || !has_form(kernel) ||
+        kernel->grid > 1 || kernel->checks > 1 ||
+        kernel->stage > (kernel->grid ? GIR_MAX_STAGES : 0) || !has_form(kernel) ||
         kernel->n_numbers > (kernel->grid ? GIR_MAX_NUMBERS : 0) || kernel->n_args > GIR_MAX_ARGS ||
         kernel->n_codes > GIR_MAX_CODES ||
         size != sizeof *kernel + kernel->n_args * sizeof(struct gir_arg) +

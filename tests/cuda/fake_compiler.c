@@ -37,7 +37,8 @@ static dtype_mask types_of(const char *functions)
 
 static bool meets(const char *functions)
 {
-    return strstr(functions, "MEET") || strstr(functions, "END_STAGE") || strstr(functions, "SHARED(");
+    return strstr(functions, "MEET") || strstr(functions, "END_STAGE") ||
+           strstr(functions, "SHARED(");
 }
 
 /* How many numbers the text's macro AXES is. */

@@ -150,8 +150,8 @@ tssa_status *fuse_loops(struct pass_context *pass, struct ir_block *block);
 tssa_status *fuse_products(const struct fuse_plan *plan, struct ir_block *block);
 /* May fuse_products take the op in? Then it says why it does not, too. */
 bool fuse_takes_product(const struct fuse_plan *plan, const struct ir_op *op);
-/* Takes what is computed before a loop for one fuse op of its iterations into that, where there is a
- * kernel of it; in the blocks of the block's ops, too. */
+/* Takes what is computed before a loop for one fuse op of its iterations into that, where there is
+ * a kernel of it; in the blocks of the block's ops, too. */
 tssa_status *fuse_invariants(struct pass_context *pass, struct ir_block *block);
 /* Makes fuse ops that read each other's results one, where there is a kernel of both, in stages; in
  * the blocks of the block's ops, too. */
