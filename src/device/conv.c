@@ -35,6 +35,13 @@ tssa_status *conv_resolve(const struct conv_attrs *attrs, struct conv_job *job, 
     return NULL;
 }
 
+static int64_t bits_of(float number)
+{
+    int32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
 bool conv_problem(const struct conv_job *job, tssa_dtype dtype, struct library_problem *problem)
 {
     const struct window *w = &job->window;
@@ -50,7 +57,12 @@ bool conv_problem(const struct conv_job *job, tssa_dtype dtype, struct library_p
                                   .in_channels = job->in_channels,
                                   .out_channels = job->out_channels,
                                   .biased = job->bias != NULL,
-                                  .channels_last = job->channels_last};
+                                  .x_last = job->x_last,
+                                  .y_last = job->y_last,
+                                  .added = job->added != NULL,
+                                  .after = job->after,
+                                  .a = bits_of(job->a),
+                                  .b = bits_of(job->b)};
     for (int i = 0; i < w->rank; i++) {
         conv->in[i] = w->in[i];
         conv->out[i] = w->out[i];

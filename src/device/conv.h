@@ -8,6 +8,7 @@
 
 #include "device/library.h"
 #include "device/window.h"
+#include "ir/convolve.h"
 
 struct conv_attrs {
     struct window_attrs window;
@@ -18,7 +19,11 @@ struct conv_job {
     struct window window;
     int64_t batch, groups, in_channels, out_channels; /* channels of all groups together */
     const struct tensor *x, *w, *bias;                /* bias may be NULL */
-    bool channels_last; /* of x and y, whose dims here are channels first all the same */
+    /* Channels are the last axis of x, of y, whose dims here are channels first all the same. */
+    bool x_last, y_last;
+    const struct tensor *added; /* to the sums; NULL: nothing */
+    enum convolve_after after;  /* what is done to them then, with the numbers */
+    float a, b;
 };
 
 tssa_status *conv_decode(const struct ir_op *op, struct conv_attrs *attrs);

@@ -69,8 +69,13 @@ struct conv_problem {
     /* 0 or 1, of floats that are not turned, for libraries of devices that launch grids: to the
      * sum with its bias a value of the result's shape is added, then what is below 0 becomes 0. */
     int64_t adds, clips;
-    int64_t x_zero;        /* of 8-bit integers: what is subtracted from x, and what is around it */
-    int64_t channels_last; /* of x and y: 1: they are the last axis; of bytes alone */
+    int64_t x_zero; /* of 8-bit integers: what is subtracted from x, and what is around it */
+    /* 1: of x, of y channels are the last axis; of bytes both, or of none. */
+    int64_t x_last, y_last;
+    /* Of float32, for the CPU's library: 1: what is in the result's memory before is added to the
+     * sums, and then: */
+    int64_t added;
+    int64_t after, a, b; /* enum convolve_after, and the bits of the numbers A and B of it */
     /* Of these: the address of a struct library_quantizer that lives as long as who asks, in whose
      * bytes the result is, with a bias of INT32; 0: sums are. */
     int64_t quantizer;
@@ -138,6 +143,9 @@ struct device_library {
     dtype_mask types; /* of results; it may decline others' problems all the same */
     /* Are sums of products of bytes computed, and exactly? This opens it. The function NULL: no. */
     bool (*sums_bytes)(void);
+    /* Does it compute what `convolve` says (ir/convolve.h), so that graphs of sessions may say it?
+     * This opens it. The function NULL: no. */
+    bool (*convolves)(void);
     /* Tells by sizes alone, and opens nothing, whether the problem is worth asking for. The
      * function NULL: all are. */
     bool (*is_worth_it)(const struct library_problem *problem);

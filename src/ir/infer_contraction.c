@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "ir/convolve.h"
 #include "ir/einsum.h"
 #include "ir/infer_window.h"
 
@@ -71,27 +72,41 @@ INFER_RULE(gemm)
 
 /* ---- Convolutions ---------------------------------------------------------------------------- */
 
-tssa_status *infer_set_conv(struct ir_graph *graph, struct ir_op *op, uint32_t w, tssa_dtype dtype)
+/* Of images whose channels are the last axis, or the second. */
+static tssa_status *set_image(struct ir_graph *graph, struct ir_op *op, uint32_t w,
+                              tssa_dtype dtype, int x_last, int y_last)
 {
     int rank = infer_rank(op, 0);
     int64_t kernel;
     const struct dim *dims[TSSA_MAX_RANK];
     if (rank < 3 || infer_rank(op, w) != rank)
         return infer_set_unranked(op, 0, dtype);
-    const int last = ir_attr_int(op, IR_CHANNELS_LAST, 0) != 0;
     dims[0] = infer_dim(op, 0, 0);
-    dims[last ? rank - 1 : 1] = infer_dim(op, w, 0);
+    dims[y_last ? rank - 1 : 1] = infer_dim(op, w, 0);
     for (int i = 2; i < rank; i++)
-        dims[i - last] =
+        dims[i - y_last] =
             dim_is_const(infer_dim(op, w, i), &kernel)
-                ? infer_window_dim(graph, op, infer_dim(op, 0, i - last), rank - 2, i - 2, kernel)
+                ? infer_window_dim(graph, op, infer_dim(op, 0, i - x_last), rank - 2, i - 2, kernel)
                 : infer_fresh(op);
     return infer_set_tensor(op, 0, dtype, rank, dims);
+}
+
+tssa_status *infer_set_conv(struct ir_graph *graph, struct ir_op *op, uint32_t w, tssa_dtype dtype)
+{
+    const int last = ir_attr_int(op, IR_CHANNELS_LAST, 0) != 0;
+    return set_image(graph, op, w, dtype, last, last);
 }
 
 INFER_RULE(conv)
 {
     return infer_set_conv(graph, op, 1, infer_dtype(op, 0));
+}
+
+INFER_RULE(convolve)
+{
+    return set_image(graph, op, CONVOLVE_W, infer_dtype(op, 0),
+                     ir_attr_int(op, CONVOLVE_X_LAST, 0) != 0,
+                     ir_attr_int(op, CONVOLVE_Y_LAST, 0) != 0);
 }
 
 /* stride * (in - 1) + `rest`, where rest is what padding and the window add. */

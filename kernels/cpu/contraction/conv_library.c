@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/cpu/contraction/conv_library.h"
 
+#include <string.h>
+
 #include "device/cpu/provider.h"
 #include "kernels/cpu/lib/convert.h"
-
-/*
- * Below so many multiplications compiling code for them costs more than many runs of the reference.
- */
-#define MIN_WORK 8192
 
 static int64_t work_of(const struct conv_job *job)
 {
@@ -31,12 +28,14 @@ tssa_status *conv_library(struct kernel_args *args, struct library_cache *cache,
     const struct tensor *w = job->w;
     struct library_problem problem;
     *done = false;
-    if (work_of(job) < MIN_WORK || !conv_problem(job, TSSA_FLOAT, &problem))
+    if (work_of(job) < CONV_MIN_WORK || !conv_problem(job, TSSA_FLOAT, &problem))
         return NULL;
     problem.threads =
         cpu_library_threads(cache->context, args->env->team ? args->env->team->threads : 1);
     if (!problem.threads)
         return NULL;
+    if (job->added && job->added->data != y)
+        memcpy(y, job->added->data, tensor_count(job->added) * sizeof *y);
     const struct library_weights weights = {
         .tensor = w,
         .widened_bytes = w->dtype == TSSA_FLOAT ? 0 : tensor_count(w) * sizeof(float),

@@ -8,7 +8,8 @@
 
 /*
  * The job's x and bias are float32, and so is y, dense; w may be of any float type. *done stays
- * false where there is no library, it declines, or it is not worth it.
+ * false where there is no library, it declines, or it is not worth it; then y may hold what is to
+ * be added.
  */
 tssa_status *conv_library(struct kernel_args *args, struct library_cache *cache,
                           const struct conv_job *job, float *y, bool *done);

@@ -32,7 +32,7 @@ static void turn_first(struct conv_bytes *bytes)
 {
     const int rank = bytes->job.x->rank;
     bytes->x = *bytes->job.x;
-    bytes->job.channels_last = true;
+    bytes->job.x_last = bytes->job.y_last = true;
     bytes->job.x = &bytes->x;
     if (rank < 3)
         return;
@@ -59,7 +59,7 @@ tssa_status *conv_bytes_open(struct kernel_args *args, uint32_t w, uint32_t x_ze
     if (state_of(args)->channels_last)
         turn_first(bytes);
     TRY(conv_resolve(&state_of(args)->attrs, job, bytes->dims));
-    if (job->channels_last)
+    if (job->x_last)
         dims_last(bytes->x.rank, bytes->dims);
     TRY(requantize_scalar(args, x_zero, 0, &bytes->zeros.x));
     TRY(requantize_vector(args, w_zero, job->out_channels, 0, &bytes->w_zeros));
@@ -108,7 +108,7 @@ tssa_status *conv_bytes_reference(struct kernel_args *args, const struct conv_by
                                   struct tensor *y, conv_finish finish, const void *context)
 {
     struct buffer *x_first = NULL, *y_first = NULL;
-    if (!bytes->job.channels_last)
+    if (!bytes->job.x_last)
         return conv_reference(args, &bytes->job, &bytes->zeros, y, finish, context);
     TRY(kernel_scratch(args, tensor_count(&bytes->x), &x_first));
     tssa_status *status = kernel_scratch(args, tensor_count(y), &y_first);

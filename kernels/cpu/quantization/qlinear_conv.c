@@ -181,7 +181,7 @@ static tssa_status *sum_and_quantize(struct kernel_args *args, const struct conv
     tssa_status *status =
         byte_sums_conv(args, conv_bytes_library(args), job, &bytes->zeros, sums->data, done);
     struct rows work = {job, r, sums->data, y->data};
-    if (!status && *done && job->channels_last)
+    if (!status && *done && job->x_last)
         team_for(args->env->team, job->batch * job->window.out_count,
                  GRAIN / (job->out_channels + 1) + 1, requantize_pixels, &work);
     else if (!status && *done)

@@ -63,6 +63,11 @@ static bool sums_bytes(void)
     return provider && provider->sums_bytes();
 }
 
+static bool convolves(void)
+{
+    return cpu_provider_open() != NULL;
+}
+
 static struct library_primitive *make(struct device_context *context,
                                       const struct library_problem *problem)
 {
@@ -78,5 +83,6 @@ const struct device_library cpu_library = {
     .is_there = is_there,
     .types = DTYPE_BIT(TSSA_FLOAT),
     .sums_bytes = sums_bytes,
+    .convolves = convolves,
     .make = make,
 };

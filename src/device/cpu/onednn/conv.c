@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "device/cpu/onednn/onednn.h"
+#include "ir/convolve.h"
 
 #define SPACE (CONV_MAX_RANK + 3) /* groups, out, in, spatial */
 
@@ -63,8 +64,6 @@ static const struct choice {
 
 /* An image of so few channels is read as it is. */
 #define FEW_CHANNELS 4
-/* A matrix product for so many columns is worth it. */
-#define MANY_PIXELS 128
 
 static bool is_depthwise(const struct conv_problem *c)
 {
@@ -89,7 +88,13 @@ static size_t first_choice(const struct conv_problem *c)
         pixels *= c->out[i];
     if (!is_pointwise(c))
         return 0;
-    return pixels >= MANY_PIXELS ? CHOOSE_PLAIN : c->groups > 1 ? CHOOSE_ANY : 0;
+    return pixels >= CONV_MANY_PIXELS ? CHOOSE_PLAIN : c->groups > 1 ? CHOOSE_ANY : 0;
+}
+
+/* As the caller has them. */
+static struct choice given_layouts(const struct conv_problem *c)
+{
+    return (struct choice){c->x_last ? LAST : PLAIN, c->y_last ? LAST : PLAIN};
 }
 
 /* Blocks that are full, and each in one group. */
@@ -206,6 +211,13 @@ static bool is_slow(const struct conv_problem *c, const char *name)
     return c->groups > 1 && !is_pointwise(c) && strstr(name, "gemm") != NULL;
 }
 
+/* What is done to sums of matrix products is done in a pass of its own, which takes longer than
+ * anybody else's. */
+static bool appends_slowly(const struct conv_problem *c, const char *name)
+{
+    return (c->added || c->after != AFTER_NOTHING) && strstr(name, "gemm") != NULL;
+}
+
 static dnnl_primitive_desc_t try_choice(const struct primitive *p, const struct conv_problem *c,
                                         const struct choice *choice, dnnl_primitive_attr_t attr)
 {
@@ -215,11 +227,28 @@ static dnnl_primitive_desc_t try_choice(const struct primitive *p, const struct 
     if (fits(c, choice) && describe(c, p->types, choice, true, descs))
         made = create(p->engine, c, descs, attr);
     drop_descs(descs);
-    if (made && strncmp(name_of(made), "ref", 3) == 0) {
+    if (made && (strncmp(name_of(made), "ref", 3) == 0 || appends_slowly(c, name_of(made)))) {
         dnnl_primitive_desc_destroy(made);
         return NULL;
     }
     return made;
+}
+
+/* The caller's layouts, of images with channels last, or channels last for both: to turn an image
+ * of few channels is nothing. Where these are not computed quickly, the caller does better with
+ * plain ones. */
+static dnnl_primitive_desc_t choose_last(const struct primitive *p, const struct conv_problem *c,
+                                         dnnl_primitive_attr_t attr)
+{
+    const struct choice tried[] = {given_layouts(c), {LAST, LAST}};
+    for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
+        dnnl_primitive_desc_t made = try_choice(p, c, &tried[i], attr);
+        if (!made || !strstr(name_of(made), "gemm") || (is_pointwise(c) && c->groups == 1))
+            if (made)
+                return made;
+        dnnl_primitive_desc_destroy(made);
+    }
+    return NULL;
 }
 
 static dnnl_primitive_desc_t choose(const struct primitive *p, const struct conv_problem *c,
@@ -228,6 +257,8 @@ static dnnl_primitive_desc_t choose(const struct primitive *p, const struct conv
     dnnl_primitive_desc_t slow = NULL;
     if (p->types[SRC] != dnnl_f32) /* channels last; or else by plain loops */
         return try_choice(p, c, &choices[CHOOSE_ANY], attr);
+    if (c->x_last || c->y_last)
+        return choose_last(p, c, attr);
     dnnl_primitive_desc_t made = try_choice(p, c, &choices[first_choice(c)], attr);
     for (size_t i = 0; i < CHOICES && (!made || is_slow(c, name_of(made))); i++) {
         if (slow)
@@ -264,8 +295,7 @@ static bool find_types(struct primitive *p, const struct library_problem *proble
                     : !quantizer                     ? dnnl_s32
                     : quantizer->dtype == TSSA_UINT8 ? dnnl_u8
                                                      : dnnl_s8;
-    return bytes ? onednn_sums_bytes() && (quantizer || !problem->conv.biased)
-                 : !problem->conv.channels_last;
+    return bytes ? onednn_sums_bytes() && (quantizer || !problem->conv.biased) : true;
 }
 
 #define PER_CHANNEL 2 /* a mask of axes */
@@ -297,6 +327,69 @@ static bool set_quantizer(dnnl_primitive_attr_t attr, const struct conv_problem 
 #endif
 }
 
+/* What becomes of sums, by enum convolve_after: all that oneDNN computes while it has them. */
+static const dnnl_alg_kind_t afters[AFTER_COUNT] = {
+    [AFTER_relu] = dnnl_eltwise_relu,       [AFTER_clip] = dnnl_eltwise_clip,
+    [AFTER_leaky_relu] = dnnl_eltwise_relu, [AFTER_hard_swish] = dnnl_eltwise_hardswish,
+    [AFTER_swish] = dnnl_eltwise_swish,
+};
+
+static float number_of(int64_t bits)
+{
+    const int32_t low = (int32_t)bits;
+    float number;
+    memcpy(&number, &low, sizeof number);
+    return number;
+}
+
+/* The numbers of the algorithm where those of the op are others. */
+static void find_numbers(const struct conv_problem *c, float *alpha, float *beta)
+{
+    *alpha = number_of(c->a);
+    *beta = number_of(c->b);
+    if (c->after == AFTER_relu)
+        *alpha = 0;
+    if (c->after == AFTER_swish)
+        *alpha = 1;
+    if (c->after == AFTER_hard_swish) { /* oneDNN 2 reads none */
+        *alpha = 1.0F / 6;
+        *beta = 0.5F;
+    }
+}
+
+static bool append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, float alpha, float beta)
+{
+#if DNNL_VERSION_MAJOR >= 3
+    return dnnl_post_ops_append_eltwise(ops, kind, alpha, beta) == dnnl_success;
+#else
+    return dnnl_post_ops_append_eltwise(ops, 1, kind, alpha, beta) == dnnl_success;
+#endif
+}
+
+static bool append_sum(dnnl_post_ops_t ops)
+{
+#if DNNL_VERSION_MAJOR >= 3
+    return dnnl_post_ops_append_sum(ops, 1, 0, dnnl_data_type_undef) == dnnl_success;
+#else
+    return dnnl_post_ops_append_sum(ops, 1) == dnnl_success;
+#endif
+}
+
+static bool set_after(dnnl_primitive_attr_t attr, const struct conv_problem *c)
+{
+    dnnl_post_ops_t ops = NULL;
+    float alpha, beta;
+    if (!c->added && c->after == AFTER_NOTHING)
+        return true;
+    find_numbers(c, &alpha, &beta);
+    const bool set =
+        dnnl_post_ops_create(&ops) == dnnl_success && (!c->added || append_sum(ops)) &&
+        (c->after == AFTER_NOTHING || append_eltwise(ops, afters[c->after], alpha, beta)) &&
+        dnnl_primitive_attr_set_post_ops(attr, ops) == dnnl_success;
+    dnnl_post_ops_destroy(ops);
+    return set;
+}
+
 static bool set_zero(dnnl_primitive_attr_t attr, int64_t zero)
 {
 #if DNNL_VERSION_MAJOR >= 3
@@ -319,7 +412,8 @@ static bool make_attr(dnnl_primitive_attr_t *attr)
 static bool make_attrs(const struct conv_problem *c, struct attrs *attrs)
 {
     return make_attr(&attrs->conv) && make_attr(&attrs->reorder) &&
-           set_zero(attrs->conv, c->x_zero) && set_quantizer(attrs->conv, c);
+           set_zero(attrs->conv, c->x_zero) && set_quantizer(attrs->conv, c) &&
+           set_after(attrs->conv, c);
 }
 
 static size_t aligned(size_t size)
@@ -387,13 +481,13 @@ static bool make(struct primitive *p, const struct conv_problem *c, const struct
         return false;
     strncpy(p->name, name_of(desc), sizeof p->name - 1);
     p->base.name = p->name;
-    static const struct choice first = {PLAIN, PLAIN}, last = {LAST, LAST};
-    bool described = describe(c, p->types, c->channels_last ? &last : &first, false, p->plain) &&
-                     query_layouts(p, desc);
+    const struct choice given = given_layouts(c);
+    bool described = describe(c, p->types, &given, false, p->plain) && query_layouts(p, desc);
     if (!described)
         dnnl_primitive_desc_destroy(desc);
     if (!described || !make_unit(p, desc, &p->conv) || !make_reorder(p, SRC, attrs->reorder) ||
-        !make_reorder(p, WEIGHTS, attrs->reorder) || !make_reorder(p, DST, attrs->reorder))
+        !make_reorder(p, WEIGHTS, attrs->reorder) || !make_reorder(p, DST, attrs->reorder) ||
+        (c->added && p->reorders[DST].primitive)) /* what is added would be in another layout */
         return false;
     lay_out(p);
     return true;
