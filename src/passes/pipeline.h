@@ -16,6 +16,8 @@ struct pipeline {
     /* Does a library sum products of bytes, exactly? Asked only where that matters, since it may
      * open the library. NULL: no. */
     bool (*sums_bytes)(void);
+    /* Does a library compute `convolve` (ir/convolve.h)? The same. */
+    bool (*convolves)(void);
     const struct ir_fusion *fusion; /* NULL: levels fuse nothing; by name, `fuse` takes any op */
     /* Where *raised is NULL, a level that lowers rules puts a copy of the graph there
      * (ir_clone_graph) as it is before, and fused by nobody: pipeline_finish. NULL: nobody asks. */

@@ -53,7 +53,7 @@ static void print_remark(void *user, const tssa_remark *remark)
                 remark->message);
 }
 
-static bool sums_bytes(void)
+static bool has_library(void)
 {
     return true;
 }
@@ -87,7 +87,8 @@ static tssa_status *run_passes(struct ir_graph *graph, const char *source, struc
     const struct pipeline pipeline = {.options = &options,
                                       .evaluate = evaluator_run,
                                       .evaluate_user = &evaluator,
-                                      .sums_bytes = sums_bytes};
+                                      .sums_bytes = has_library,
+                                      .convolves = has_library};
     tssa_status *status = pipeline_run_passes(graph, names, count, &pipeline);
     evaluator_free(&evaluator);
     return status;

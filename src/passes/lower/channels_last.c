@@ -13,60 +13,7 @@
  *   keeps   results' bits
  *   breaks  permutations that nobody reads are left (dead_code)
  */
-#include "ir/rule.h"
-#include "passes/pass.h"
-
-/* ---- Permutations ---------------------------------------------------------------------------- */
-
-/* The axis that axis i of the permuted comes from. */
-static int64_t from_axis(int rank, int i, bool last)
-{
-    if (i == 0)
-        return 0;
-    if (last)
-        return i == rank - 1 ? 1 : i + 1;
-    return i == 1 ? rank - 1 : i - 1;
-}
-
-static struct ir_op *permute(struct ir_graph *graph, struct ir_value *value, bool last)
-{
-    struct rule_param axes[TSSA_MAX_RANK];
-    const int rank = value->type->rank;
-    for (int i = 0; i < rank; i++)
-        axes[i] = rule_constant(from_axis(rank, i, last));
-    const struct rule_step step = {RULE_PERMUTE, (uint32_t)rank, axes};
-    const struct rule *rule = rule_create(graph, 1, &step);
-    return rule ? rule_access_create(graph, value, rule, 0, NULL) : NULL;
-}
-
-/* What the value is turned back from: the same with its channels last; NULL: it is not. */
-static struct ir_value *turned_from(const struct ir_value *value)
-{
-    const struct ir_op *op = value ? value->op : NULL;
-    if (!op || !ir_op_is(op, IR_OP_access))
-        return NULL;
-    const struct rule *rule = rule_of(op);
-    const int rank = value->type->rank;
-    if (rule->n_steps != 1 || rule->steps[0].kind != RULE_PERMUTE || rank < 3)
-        return NULL;
-    for (int i = 0; i < rank; i++)
-        if (rule->steps[0].params[i].value != from_axis(rank, i, false))
-            return NULL;
-    return ir_operand(op, 0);
-}
-
-/* The value with its channels last, made before the op where nobody has. */
-static tssa_status *turn(struct ir_graph *graph, struct ir_value *value, struct ir_op *before,
-                         struct ir_value **turned)
-{
-    *turned = turned_from(value);
-    if (*turned)
-        return NULL;
-    struct ir_op *access = permute(graph, value, true);
-    TRY(pass_insert(access, before));
-    *turned = &access->results[0];
-    return NULL;
-}
+#include "passes/lower/turned.h"
 
 /* ---- Ops ------------------------------------------------------------------------------------- */
 
@@ -130,11 +77,11 @@ static tssa_status *replace(struct pass_context *pass, struct ir_op *op, bool co
     for (uint32_t i = 0; i < op->n_operands; i++) {
         struct ir_value *value = ir_operand(op, i);
         if (value && (conv ? i == 0 : !is_one_number(value)))
-            TRY(turn(graph, value, op, &value));
+            TRY(turned_value(graph, value, op, &value));
         ir_op_set_operand(turned, i, value);
     }
     TRY(pass_insert(turned, op));
-    return pass_replace(pass, op, permute(graph, &turned->results[0], false));
+    return pass_replace(pass, op, turned_access(graph, &turned->results[0], false));
 }
 
 static tssa_status *visit(void *context, struct ir_op *op)
