@@ -82,26 +82,51 @@ static tssa_status *compile_waiting(const struct tssa_session *session,
     return device->compile_waiting(session->device);
 }
 
+/* What runs meanwhile is laid out, too. It is no copy of what is compiled, which ends first. */
+static tssa_status *make_first(const struct tssa_session *session, const struct tssa_model *model,
+                               struct session_graph *first)
+{
+    static const tssa_session_options quiet = {.struct_size = sizeof quiet,
+                                               .compile = TSSA_COMPILE_OFF};
+    TRY(session_graph_clone(model, session->device, &quiet, first));
+    return first->own ? session_graph_finish(first->own, session->device) : NULL;
+}
+
+/* *own: of the session from the beginning, NULL: the model's; *second: what is compiled later,
+ * NULL: nothing is. */
+static tssa_status *make_graphs(struct tssa_session *session, const struct tssa_model *model,
+                                const tssa_session_options *options, struct ir_graph **own,
+                                struct ir_graph **second)
+{
+    struct session_graph made, first = {.own = NULL};
+    *own = *second = NULL;
+    TRY(session_graph_clone(model, session->device, options, &made));
+    const bool later = made.fuses && is_later(session, options);
+    tssa_status *status = later && made.laid_out ? make_first(session, model, &first) : NULL;
+    if (!status && made.own)
+        status = made.fuses ? prepare_graph(session, model->context, made.own, options)
+                            : session_graph_finish(made.own, session->device);
+    if (status) {
+        ir_graph_free(first.own);
+        ir_graph_free(made.own);
+        return status;
+    }
+    *own = later ? first.own : made.own;
+    *second = later ? made.own : NULL;
+    return NULL;
+}
+
 static tssa_status *fill_session(struct tssa_session *session, const struct tssa_model *model,
                                  const tssa_session_options *options)
 {
     struct tssa_context *context = model->context;
-    struct ir_graph *own, *second = NULL;
+    struct ir_graph *own, *second;
     const uint64_t start = clock_monotonic();
-    TRY(session_graph_clone(model, session->device, options->compile != TSSA_COMPILE_OFF, &own));
-    tssa_status *status = own ? prepare_graph(session, context, own, options) : NULL;
-    if (status) {
-        ir_graph_free(own);
-        return status;
-    }
-    if (is_later(session, options)) {
-        second = own;
-        own = NULL;
-    }
+    TRY(make_graphs(session, model, options, &own, &second));
     session->compile_ns = clock_monotonic() - start;
     session_note_compiled(context, &session->report);
-    status = generation_create(own ? own : model->graph, own, session->device, extras_of(options),
-                               &session->now);
+    tssa_status *status = generation_create(own ? own : model->graph, own, session->device,
+                                            extras_of(options), &session->now);
     if (!status && options->dump)
         status = session_dump_graph(session->now->plan->graph, options);
     if (!status)

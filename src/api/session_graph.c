@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The graph that a session's plan is made from. Where the session's device makes kernels of fused
- * ops, it is a copy of the model's as it was before its rules were lowered (they say what a kernel
- * reads): ops are fused as the device says, and what it has no kernel for is lowered as in the
- * model. Else it is the model's own graph.
+ * ops, or its library computes convolutions in layouts of its own, it is a copy of the model's as
+ * it was before its rules were lowered (they say what a kernel reads): images are laid out, ops are
+ * fused as the device says, and what it has no kernel for is lowered as in the model. Else it is
+ * the model's own graph.
  */
 #include "api/handles.h"
 #include "gir/fuse.h"
@@ -48,13 +49,70 @@ static tssa_optimize_options told(const tssa_session_options *options)
                                    .remark_user = options->remark_user};
 }
 
-tssa_status *session_graph_clone(const struct tssa_model *model, struct device_context *device,
-                                 bool compile, struct ir_graph **own)
+/* ---- Layouts --------------------------------------------------------------------------------- */
+
+static tssa_status *find_conv(void *context, struct ir_op *op)
 {
-    *own = NULL;
-    if (!fusion_of(device, compile) || !model->raised)
+    *(bool *)context |= ir_op_is(op, IR_OP_Conv) && op->results[0].type->dtype == TSSA_FLOAT;
+    return NULL;
+}
+
+static bool lays_out(const struct tssa_model *model, const struct device *device)
+{
+    bool any = false;
+    if (!device->library || !device->library->convolves)
+        return false;
+    tssa_status_free(ir_block_walk(model->raised->body, find_conv, &any));
+    return any;
+}
+
+/* Factors and pads first, which no pass finds beside what convolutions become. */
+static const char *const layouts[] = {"fold_pads", "fold_scales",     "lay_out_convs",
+                                      "dead_code", "append_to_convs", "dead_code"};
+
+/* Is any of it another op now? */
+static tssa_status *find_convolve(void *context, struct ir_op *op)
+{
+    *(bool *)context |= ir_op_is(op, IR_OP_convolve);
+    return NULL;
+}
+
+static tssa_status *lay_out(struct ir_graph *graph, const struct device *device,
+                            const tssa_session_options *options, bool *done)
+{
+    const tssa_optimize_options pass_options = told(options);
+    struct evaluator evaluator;
+    evaluator_init(&evaluator, graph->allocator);
+    const struct pipeline pipeline = {.options = &pass_options,
+                                      .evaluate = evaluator_run,
+                                      .evaluate_user = &evaluator,
+                                      .convolves = device->library->convolves};
+    tssa_status *status =
+        pipeline_run_passes(graph, layouts, sizeof layouts / sizeof *layouts, &pipeline);
+    evaluator_free(&evaluator);
+    *done = false;
+    return status ? status : ir_block_walk(graph->body, find_convolve, done);
+}
+
+/* ---- Kernels --------------------------------------------------------------------------------- */
+
+tssa_status *session_graph_clone(const struct tssa_model *model, struct device_context *device,
+                                 const tssa_session_options *options, struct session_graph *made)
+{
+    const bool fuses = fusion_of(device, options->compile != TSSA_COMPILE_OFF);
+    *made = (struct session_graph){.fuses = fuses};
+    if (!model->raised)
         return NULL;
-    return ir_clone_graph(model->raised, own);
+    const bool any = lays_out(model, device->device);
+    if (!fuses && !any)
+        return NULL;
+    TRY(ir_clone_graph(model->raised, &made->own));
+    tssa_status *status = any ? lay_out(made->own, device->device, options, &made->laid_out) : NULL;
+    if (!status && (fuses || made->laid_out))
+        return NULL;
+    ir_graph_free(made->own);
+    made->own = NULL;
+    return status;
 }
 
 static const char fuse[] = "fuse";
@@ -153,7 +211,7 @@ tssa_status *session_graph_fuse(struct ir_graph *graph, struct device_context *d
 }
 
 /* The passes behind `fuse` said what they do when the model was optimized. */
-static tssa_status *finish(struct ir_graph *graph, struct device_context *device)
+tssa_status *session_graph_finish(struct ir_graph *graph, struct device_context *device)
 {
     const tssa_optimize_options quiet = {.target = TSSA_TARGET_SESSION};
     struct evaluator evaluator;
@@ -189,6 +247,6 @@ tssa_status *session_graph_compile(struct ir_graph *graph, struct device_context
     if (report->stopped)
         return NULL;
     TRY(refuse(graph->body, device->device, &pass));
-    TRY(finish(graph, device));
+    TRY(session_graph_finish(graph, device));
     return follow(graph, device, &pass_options);
 }

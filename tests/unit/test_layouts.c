@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Random networks of convolutions, and of what lies between them, in sessions whose graphs are laid
+ * out and as they are: what comes out is as near as sums by a library are.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "common/no_error.h"
+#include "common/op_run.h"
+#include "tssa.h"
+
+#define PROGRAMS 60
+#define OPS 14
+#define MOST_INPUTS 40
+#define MOST_VALUES 40
+#define OUTPUTS 3
+#define NEAR 2e-4
+
+struct image {
+    int64_t channels, size;
+};
+
+/* A network as it is written. */
+struct network {
+    struct random random;
+    struct text inputs, ops;
+    size_t n_inputs, n_values;
+    struct image values[MOST_VALUES]; /* %v0, %v1, ... */
+    int64_t dims[MOST_INPUTS][4];
+};
+
+static int64_t pick(struct network *n, int64_t low, int64_t high)
+{
+    return random_int(&n->random, low, high);
+}
+
+/* The name of a new input is %iK. */
+static size_t add_input(struct network *n, int64_t a, int64_t b, int64_t c, int64_t d)
+{
+    const int64_t dims[] = {a, b, c, d};
+    assert_true(n->n_inputs < MOST_INPUTS);
+    text_printf(&n->inputs, "%s%%i%zu: f32[%d, %d, %d, %d]", n->n_inputs ? ", " : "", n->n_inputs,
+                (int)a, (int)b, (int)c, (int)d);
+    memcpy(n->dims[n->n_inputs], dims, sizeof dims);
+    return n->n_inputs++;
+}
+
+static void add_value(struct network *n, int64_t channels, int64_t size)
+{
+    assert_true(n->n_values < MOST_VALUES);
+    n->values[n->n_values++] = (struct image){channels, size};
+}
+
+static void write_conv(struct network *n, size_t x)
+{
+    const struct image from = n->values[x];
+    const bool deep = pick(n, 0, 2) == 0;
+    const int64_t kernel = deep || pick(n, 0, 1) ? 3 : 1,
+                  stride = from.size > 4 ? pick(n, 1, 2) : 1;
+    const int64_t out = deep ? from.channels : pick(n, 1, 5) * 8;
+    const size_t w = add_input(n, out, deep ? 1 : from.channels, kernel, kernel);
+    text_printf(&n->ops,
+                "%%v%zu = Conv(%%v%zu, %%i%zu) {group = %d, strides = [%d, %d], pads = "
+                "[%d, %d, %d, %d]}\n",
+                n->n_values, x, w, deep ? (int)from.channels : 1, (int)stride, (int)stride,
+                (int)kernel / 2, (int)kernel / 2, (int)kernel / 2, (int)kernel / 2);
+    add_value(n, out, (from.size - 1) / stride + 1);
+}
+
+static void write_activation(struct network *n, size_t x)
+{
+    static const char *const forms[] = {"Relu(%%v%zu)", "HardSwish(%%v%zu)",
+                                        "Clip(%%v%zu, %%low, %%high)",
+                                        "LeakyRelu(%%v%zu) {alpha = 0.25}", "Tanh(%%v%zu)"};
+    const size_t form = (size_t)pick(n, 0, 5);
+    if (form == 5) {
+        text_printf(&n->ops, "%%s%zu = Sigmoid(%%v%zu)\n%%v%zu = Mul(%%s%zu, %%v%zu)\n",
+                    n->n_values, x, n->n_values, n->n_values, x);
+    } else {
+        text_printf(&n->ops, "%%v%zu = ", n->n_values);
+        text_printf(&n->ops, forms[form], x);
+        text_printf(&n->ops, "\n");
+    }
+    add_value(n, n->values[x].channels, n->values[x].size);
+}
+
+/* With another one of its shape, or beside it. */
+static void write_pair(struct network *n, size_t x)
+{
+    const struct image a = n->values[x];
+    for (size_t y = 0; y < x; y++) {
+        const struct image b = n->values[y];
+        if (b.size != a.size)
+            continue;
+        const bool adds = b.channels == a.channels && pick(n, 0, 3);
+        text_printf(&n->ops, "%%v%zu = %s(%%v%zu, %%v%zu)%s\n", n->n_values,
+                    adds ? "Add" : "Concat", y, x, adds ? "" : " {axis = 1}");
+        add_value(n, adds ? a.channels : a.channels + b.channels, a.size);
+        return;
+    }
+}
+
+/* Times what its mean over all pixels makes of each channel. */
+static void write_squeeze(struct network *n, size_t x)
+{
+    const struct image image = n->values[x];
+    text_printf(&n->ops,
+                "%%m%zu = GlobalAveragePool(%%v%zu)\n%%h%zu = HardSigmoid(%%m%zu)\n"
+                "%%v%zu = Mul(%%h%zu, %%v%zu)\n",
+                n->n_values, x, n->n_values, n->n_values, n->n_values, n->n_values, x);
+    add_value(n, image.channels, image.size);
+}
+
+static void write_pool(struct network *n, size_t x)
+{
+    const struct image image = n->values[x];
+    text_printf(&n->ops,
+                "%%v%zu = MaxPool(%%v%zu) {kernel_shape = [3, 3], pads = [1, 1, 1, 1], strides = "
+                "[1, 1]}\n",
+                n->n_values, x);
+    add_value(n, image.channels, image.size);
+}
+
+static void write_op(struct network *n)
+{
+    static void (*const writers[])(struct network * n, size_t x) = {
+        write_conv,       write_conv, write_conv,    write_activation,
+        write_activation, write_pair, write_squeeze, write_pool};
+    const size_t last = n->n_values - 1;
+    const size_t x = pick(n, 0, 4) ? last : (size_t)pick(n, 0, (int64_t)last);
+    writers[pick(n, 0, sizeof writers / sizeof *writers - 1)](n, x);
+}
+
+static void write_network(struct network *n, struct text *text)
+{
+    const int64_t channels = pick(n, 0, 1) ? 3 : pick(n, 1, 4) * 8, size = pick(n, 8, 24);
+    text_init(&n->inputs, &allocator_default);
+    text_init(&n->ops, &allocator_default);
+    add_input(n, 1, channels, size, size);
+    text_printf(&n->ops, "%%v0 = Identity(%%i0)\n");
+    add_value(n, channels, size);
+    write_conv(n, 0);
+    for (int i = 0; i < OPS; i++)
+        write_op(n);
+    text_printf(text, "graph @g opset(\"\": 21) ir_version(10) (%s) -> (", text_string(&n->inputs));
+    for (size_t i = 0; i < OUTPUTS; i++)
+        text_printf(text, "%s%%v%zu", i ? ", " : "", n->n_values - 1 - i);
+    text_printf(text,
+                ") {\n%%low = Constant() {value = f32[] -0.5}\n"
+                "%%high = Constant() {value = f32[] 1.5}\n%sreturn(",
+                text_string(&n->ops));
+    for (size_t i = 0; i < OUTPUTS; i++)
+        text_printf(text, "%s%%v%zu", i ? ", " : "", n->n_values - 1 - i);
+    text_printf(text, ")\n}\n");
+    text_free(&n->inputs);
+    text_free(&n->ops);
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+static void load(tssa_context *context, const char *text, int level, tssa_model **model)
+{
+    char path[] = "/tmp/tssa_layouts_XXXXXX.tir";
+    const tssa_optimize_options options = {.struct_size = sizeof options,
+                                           .level = level,
+                                           .target = TSSA_TARGET_SESSION,
+                                           .verify_after_passes = 1};
+    const int file = mkstemps(path, 4);
+    assert_true(file >= 0);
+    assert_int_equal(write(file, text, strlen(text)), strlen(text));
+    close(file);
+    tssa_status *status = tssa_model_load_file(context, path, NULL, model);
+    unlink(path);
+    no_error(status);
+    no_error(tssa_model_optimize(*model, &options));
+}
+
+/* Weights are small, so that numbers stay where they are. */
+static tssa_value *make_input(const struct network *n, tssa_context *context, size_t i)
+{
+    const int64_t *dims = n->dims[i];
+    const size_t count = (size_t)(dims[0] * dims[1] * dims[2] * dims[3]);
+    tssa_value *value;
+    no_error(tssa_tensor_create(context, TSSA_FLOAT, 4, dims, &value));
+    float *data = tssa_tensor_data(value);
+    random_floats(data, count, (uint32_t)i + 1);
+    for (size_t k = 0; i > 0 && k < count; k++)
+        data[k] *= 1.7F / sqrtf((float)(dims[1] * dims[2] * dims[3]));
+    return value;
+}
+
+static void compare(const tssa_value *a, const tssa_value *b)
+{
+    size_t n = 1;
+    assert_int_equal(tssa_tensor_rank(a), tssa_tensor_rank(b));
+    for (int i = 0; i < tssa_tensor_rank(a); i++) {
+        assert_int_equal(tssa_tensor_dims(a)[i], tssa_tensor_dims(b)[i]);
+        n *= (size_t)tssa_tensor_dims(a)[i];
+    }
+    const float *x = tssa_tensor_data((tssa_value *)a), *y = tssa_tensor_data((tssa_value *)b);
+    for (size_t i = 0; i < n; i++)
+        expect_close((double)x[i], (double)y[i], NEAR, "element", i);
+}
+
+static void count_steps(void *user, const tssa_step_profile *step)
+{
+    *(size_t *)user += strcmp(step->op, "convolve") == 0;
+}
+
+/* How many steps are laid out. */
+static size_t check(const struct network *n, const char *text, tssa_compile compile, int threads)
+{
+    const tssa_context_options context_options = {.struct_size = sizeof context_options,
+                                                  .threads = threads};
+    const tssa_session_options options = {
+        .struct_size = sizeof options, .profile = 1, .compile = compile};
+    tssa_context *context;
+    tssa_model *as_is, *laid_out;
+    tssa_session *sessions[2];
+    tssa_value *inputs[MOST_INPUTS], *outputs[2][OUTPUTS] = {{NULL}};
+    size_t steps = 0;
+    no_error(tssa_context_create(&context_options, &context));
+    load(context, text, 0, &as_is);
+    load(context, text, 2, &laid_out);
+    no_error(tssa_session_create(as_is, NULL, &sessions[0]));
+    no_error(tssa_session_create(laid_out, &options, &sessions[1]));
+    for (size_t i = 0; i < n->n_inputs; i++)
+        inputs[i] = make_input(n, context, i);
+    for (size_t i = 0; i < 2; i++)
+        no_error(tssa_session_run(sessions[i], n->n_inputs, inputs, OUTPUTS, outputs[i]));
+    for (size_t i = 0; i < OUTPUTS; i++)
+        compare(outputs[1][i], outputs[0][i]);
+    no_error(tssa_session_profile_steps(sessions[1], count_steps, &steps));
+    for (size_t i = 0; i < 2 * OUTPUTS; i++)
+        tssa_value_free(outputs[i / OUTPUTS][i % OUTPUTS]);
+    for (size_t i = 0; i < n->n_inputs; i++)
+        tssa_value_free(inputs[i]);
+    tssa_session_free(sessions[0]);
+    tssa_session_free(sessions[1]);
+    tssa_model_free(as_is);
+    tssa_model_free(laid_out);
+    tssa_context_free(context);
+    return steps;
+}
+
+static void test_networks(void **state)
+{
+    size_t steps = 0;
+    (void)state;
+    for (uint64_t i = 0; i < PROGRAMS; i++) {
+        struct network n = {.random = {i + 1}};
+        struct text text;
+        text_init(&text, &allocator_default);
+        write_network(&n, &text);
+        steps += check(&n, text_string(&text), i % 8 ? TSSA_COMPILE_OFF : TSSA_COMPILE_BACKGROUND,
+                       i % 3 ? 1 : 2);
+        text_free(&text);
+    }
+    assert_true(steps > PROGRAMS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_networks)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
