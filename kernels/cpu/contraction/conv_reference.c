@@ -147,6 +147,92 @@ static tssa_status *run_rows(struct kernel_args *args, struct conv_rows *rows)
     return parts_for(args, job->batch * job->out_channels, cost, bytes, compute_channels, rows);
 }
 
+/* ---- One pixel ------------------------------------------------------------------------------- */
+
+/*
+ * Where images and kernels have one element, rows are too short for their loops: channels of the
+ * result are computed side by side in their place, each of which sums as a row of one does.
+ */
+#define PIXEL_CHANNELS 8
+
+static bool is_pixel(const struct conv_job *job)
+{
+    const struct window *w = &job->window;
+    bool one = w->kernel_count == 1 && w->in_count == 1 && w->out_count == 1 && job->groups == 1;
+    for (int i = 0; one && i < w->rank; i++)
+        one = w->pad_begin[i] == 0;
+    return one;
+}
+
+/* `channels` of the result, of the weights from w on. */
+#define COMPUTE_PIXEL(name, T)                                                                     \
+    INLINE void name##_steps(const T *restrict x, const T *restrict w, int64_t n,                  \
+                             int64_t channels, int64_t steps, T *restrict sums)                    \
+    {                                                                                              \
+        for (int64_t c = 0; c < steps; c++)                                                        \
+            for (int64_t k = 0; k < channels; k++)                                                 \
+                sums[k] += w[k * n + c] * x[c];                                                    \
+    }                                                                                              \
+    VECTOR_PROCEDURE(name,                                                                         \
+                     (const char *x, const char *w, int64_t n, struct reduce_levels *levels),      \
+                     (x, w, n, levels))                                                            \
+    {                                                                                              \
+        const T *from = (const T *)(const void *)x, *weights = (const T *)(const void *)w;         \
+        T *sums = (T *)(void *)levels->memory;                                                     \
+        for (int64_t c = 0; c < n;) {                                                              \
+            const int64_t steps = reduce_levels_room(levels, n - c);                               \
+            if (levels->n == PIXEL_CHANNELS)                                                       \
+                name##_steps(from + c, weights + c, n, PIXEL_CHANNELS, steps, sums);               \
+            else                                                                                   \
+                name##_steps(from + c, weights + c, n, levels->n, steps, sums);                    \
+            reduce_levels_add(levels, steps);                                                      \
+            c += steps;                                                                            \
+        }                                                                                          \
+    }
+
+COMPUTE_PIXEL(compute_float_pixel, float)
+COMPUTE_PIXEL(compute_double_pixel, double)
+
+static void finish_pixel(const struct conv_rows *rows, int64_t at, int64_t channel, int64_t count,
+                         char *sums)
+{
+    const struct conv_job *job = rows->job;
+    for (int64_t k = 0; k < count; k++, sums += rows->width) {
+        if (job->bias)
+            conv_add_bias(job->bias, channel + k, rows->dtype, sums, 1);
+        rows->finish(rows->context, channel + k, sums, 1, element_at(rows->y, at + k));
+    }
+}
+
+/* Indices are (batch, block of channels) pairs; scratch is for the sums of a block. */
+static void compute_pixels(void *context, void *scratch, int64_t begin, int64_t end)
+{
+    const struct conv_rows *rows = context;
+    const int64_t in = rows->job->in_channels, out = rows->job->out_channels,
+                  blocks = (out + PIXEL_CHANNELS - 1) / PIXEL_CHANNELS;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t batch = i / blocks, channel = i % blocks * PIXEL_CHANNELS,
+                      left = out - channel, count = left < PIXEL_CHANNELS ? left : PIXEL_CHANNELS;
+        struct reduce_levels levels;
+        reduce_levels_begin(&levels, reduce_loops_of(REDUCTION_Sum, rows->dtype), rows->width,
+                            count, scratch);
+        (rows->dtype == TSSA_FLOAT ? compute_float_pixel : compute_double_pixel)(
+            rows->x + (size_t)(batch * in) * rows->width,
+            rows->w + (size_t)(channel * in) * rows->width, in, &levels);
+        finish_pixel(rows, batch * out + channel, channel, count, reduce_levels_end(&levels));
+    }
+}
+
+static tssa_status *run_pixels(struct kernel_args *args, struct conv_rows *rows)
+{
+    const struct conv_job *job = rows->job;
+    const int64_t blocks = (job->out_channels + PIXEL_CHANNELS - 1) / PIXEL_CHANNELS;
+    const size_t bytes =
+        PIXEL_CHANNELS * (size_t)reduce_levels_needed(job->in_channels) * rows->width;
+    return parts_for(args, job->batch * blocks, job->in_channels * PIXEL_CHANNELS, bytes,
+                     compute_pixels, rows);
+}
+
 tssa_status *conv_reference(struct kernel_args *args, const struct conv_job *job,
                             const struct conv_zeros *zeros, struct tensor *y, conv_finish finish,
                             const void *context)
@@ -168,7 +254,7 @@ tssa_status *conv_reference(struct kernel_args *args, const struct conv_job *job
     if (!status) {
         rows.x = x ? x->data : rows.x;
         rows.w = w ? w->data : rows.w;
-        status = run_rows(args, &rows);
+        status = is_pixel(job) ? run_pixels(args, &rows) : run_rows(args, &rows);
     }
     buffer_release(x);
     buffer_release(w);
