@@ -76,11 +76,13 @@ INFER_RULE(pool)
     if (!kernel || count != (size_t)rank - 2)
         return ERROR(TSSA_MALFORMED, "kernel_shape does not have %d entries", rank - 2);
     const struct dim *dims[TSSA_MAX_RANK];
+    const int first = ir_attr_int(op, IR_CHANNELS_LAST, 0) ? 1 : 2;
     for (int i = 0; i < rank; i++) {
+        const int axis = i - first; /* of the spatial ones */
         dims[i] = infer_dim(op, 0, i);
-        if (i < 2)
+        if (axis < 0 || axis >= rank - 2)
             continue;
-        dims[i] = infer_window_dim(graph, op, dims[i], rank - 2, i - 2, kernel[i - 2]);
+        dims[i] = infer_window_dim(graph, op, dims[i], rank - 2, axis, kernel[axis]);
         TRY_ALLOC(dims[i]);
     }
     TRY(infer_set_tensor(op, 0, dtype, rank, dims));

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -216,6 +217,8 @@ static void test_wrong_operands(void **state)
 
 int main(void)
 {
+    /* Beside the tests' folder; see base/plugin.h. */
+    setenv("TSSA_PLUGIN_DIR", TSSA_BUILD_DIR, 0);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_of_it),
                                        cmocka_unit_test(test_wrong_operands)};
     return cmocka_run_group_tests(tests, NULL, NULL);

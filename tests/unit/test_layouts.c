@@ -124,11 +124,15 @@ static void write_squeeze(struct network *n, size_t x)
 static void write_pool(struct network *n, size_t x)
 {
     const struct image image = n->values[x];
+    const int64_t kernel = pick(n, 1, 3), pad = kernel / 2,
+                  stride = image.size > 4 ? pick(n, 1, 2) : 1;
+    const int64_t size = (image.size + 2 * pad - kernel) / stride + 1;
     text_printf(&n->ops,
-                "%%v%zu = MaxPool(%%v%zu) {kernel_shape = [3, 3], pads = [1, 1, 1, 1], strides = "
-                "[1, 1]}\n",
-                n->n_values, x);
-    add_value(n, image.channels, image.size);
+                "%%v%zu = MaxPool(%%v%zu) {kernel_shape = [%d, %d], pads = [%d, %d, %d, %d], "
+                "strides = [%d, %d]}\n",
+                n->n_values, x, (int)kernel, (int)kernel, (int)pad, (int)pad, (int)pad, (int)pad,
+                (int)stride, (int)stride);
+    add_value(n, image.channels, size);
 }
 
 static void write_op(struct network *n)
@@ -271,6 +275,8 @@ static void test_networks(void **state)
 
 int main(void)
 {
+    /* Beside the tests' folder; see base/plugin.h. */
+    setenv("TSSA_PLUGIN_DIR", TSSA_BUILD_DIR, 0);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_networks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "kernels/cpu/lib/lines.h"
-#include "kernels/cpu/window/pool.h"
+#include "kernels/cpu/window/pool_last.h"
 #include "kernels/cpu/window/pool_rows.h"
 #include "kernels/cpu/window/pool_taps.h"
 
@@ -31,6 +31,7 @@ tssa_status *pool_prepare(const struct ir_op *op, const struct kernel_setup *set
     if (ir_op_is(op, IR_OP_LpPool))
         TRY(pool_power(op, &state->p));
     state->include_pad = ir_attr_int(op, "count_include_pad", 0) != 0;
+    state->channels_last = ir_attr_int(op, IR_CHANNELS_LAST, 0) != 0;
     state->column_major = ir_attr_int(op, "storage_order", 0) != 0;
     *result = state;
     return NULL;
@@ -219,6 +220,8 @@ static tssa_status *run_max(struct kernel_args *args)
     struct work work = {0};
     struct pool_job *job = &work.job;
     struct tensor *indices;
+    if (((const struct pool_state *)args->state)->channels_last)
+        return pool_max_last(args);
     TRY(pool_begin(args, job));
     TRY(kernel_output(args, 1, TSSA_INT64, job->in->rank, job->dims, &indices));
     work.indices = indices ? indices->data : NULL;

@@ -8,8 +8,8 @@
  *
  * With channels first the library reorders what it reads and writes, but for products of many
  * pixels and images of few channels. Groups of ops that hand images on, convolutions and what is
- * carried along with them (element-wise ops, Concat, GlobalAveragePool), are turned where less is
- * permuted at their ends than would be reordered within them.
+ * carried along with them (element-wise ops, Concat, GlobalAveragePool, MaxPool), are turned where
+ * less is permuted at their ends than would be reordered within them.
  *
  *   needs   constants where they are (fold_constants); only in sessions whose library computes
  *           convolve (pipeline.convolves)
@@ -27,7 +27,7 @@
 /* The library computes groups of these many channels in any layout. */
 #define GROUP_CHANNELS 16
 
-enum role { ROLE_NONE, ROLE_CONV, ROLE_EACH, ROLE_JOIN, ROLE_MEAN };
+enum role { ROLE_NONE, ROLE_CONV, ROLE_EACH, ROLE_JOIN, ROLE_MEAN, ROLE_MAX };
 
 /* What is known of an op, by its id. */
 struct node {
@@ -86,6 +86,13 @@ static bool is_join(const struct ir_op *op)
     return images;
 }
 
+/* Without indices, which would be others. */
+static bool is_max(const struct ir_op *op)
+{
+    return ir_op_is(op, IR_OP_MaxPool) && !ir_result_wanted(op, 1) &&
+           conv_is_image(ir_operand(op, 0)) && conv_is_image(&op->results[0]);
+}
+
 static enum role role_of(const struct ir_op *op)
 {
     struct conv_shape shape;
@@ -93,6 +100,8 @@ static enum role role_of(const struct ir_op *op)
         return ROLE_CONV;
     if (ir_op_is(op, IR_OP_GlobalAveragePool) && conv_is_image(ir_operand(op, 0)))
         return ROLE_MEAN;
+    if (is_max(op))
+        return ROLE_MAX;
     return is_each(op) ? ROLE_EACH : is_join(op) ? ROLE_JOIN : ROLE_NONE;
 }
 
@@ -274,6 +283,12 @@ static tssa_status *make_conv(struct ir_graph *graph, struct ir_op *op, bool pla
     return NULL;
 }
 
+static tssa_status *make_max(struct ir_graph *graph, struct ir_op *op, struct ir_op **made)
+{
+    TRY(make_like(graph, op, made));
+    return conv_set_int(graph, *made, IR_CHANNELS_LAST, 1) ? NULL : status_out_of_memory();
+}
+
 static tssa_status *make(struct ir_graph *graph, struct ir_op *op, enum role role, bool plain,
                          struct ir_op **made)
 {
@@ -284,6 +299,8 @@ static tssa_status *make(struct ir_graph *graph, struct ir_op *op, enum role rol
         return make_join(graph, op, made);
     case ROLE_MEAN:
         return make_mean(graph, op, made);
+    case ROLE_MAX:
+        return make_max(graph, op, made);
     default:
         return make_like(graph, op, made);
     }

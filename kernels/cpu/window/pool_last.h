@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Maxima of windows of float32 images whose channels are the last axis. */
+#ifndef TSSA_KERNELS_CPU_WINDOW_POOL_LAST_H
+#define TSSA_KERNELS_CPU_WINDOW_POOL_LAST_H
+
+#include "kernels/cpu/window/pool.h"
+
+/* MaxPool of operand 0, with IR_CHANNELS_LAST; of indices there are none. */
+tssa_status *pool_max_last(struct kernel_args *args);
+
+#endif
