@@ -15,11 +15,16 @@ struct images {
     int64_t rows; /* of an image of the result: all axes but the last spatial one */
 };
 
-/* The larger one of each; a NaN is. */
-VECTOR_PROCEDURE(max_into, (float *restrict y, const float *restrict x, int64_t n), (y, x, n))
+/* The larger one of each of n numbers; a NaN is. So many times, of which x is so much further on
+ * each. */
+VECTOR_PROCEDURE(max_into,
+                 (float *restrict y, const float *restrict x, int64_t n, int64_t count,
+                  int64_t step),
+                 (y, x, n, count, step))
 {
-    for (int64_t i = 0; i < n; i++)
-        y[i] = x[i] > y[i] || x[i] != x[i] ? x[i] : y[i];
+    for (int64_t k = 0; k < count; k++, y += n, x += step)
+        for (int64_t i = 0; i < n; i++)
+            y[i] = x[i] > y[i] || x[i] != x[i] ? x[i] : y[i];
 }
 
 /* What the windows of a row of the result have in one row of the image: each column of the kernel
@@ -32,13 +37,14 @@ static void max_row(const struct images *s, const float *in, float *out)
         const int64_t offset = k * w->dilation[last] - w->pad_begin[last];
         int64_t begin, end;
         window_valid_range(offset, w->stride[last], w->in[last], w->out[last], &begin, &end);
-        if (w->stride[last] == 1 && begin < end)
-            max_into(out + begin * s->channels, in + (begin + offset) * s->channels,
-                     (end - begin) * s->channels);
+        if (begin >= end)
+            continue;
+        const int64_t stride = w->stride[last], n = s->channels;
+        const float *from = in + (begin * stride + offset) * n;
+        if (stride == 1)
+            max_into(out + begin * n, from, (end - begin) * n, 1, 0);
         else
-            for (int64_t o = begin; o < end; o++)
-                max_into(out + o * s->channels, in + (o * w->stride[last] + offset) * s->channels,
-                         s->channels);
+            max_into(out + begin * n, from, n, end - begin, stride * n);
     }
 }
 
