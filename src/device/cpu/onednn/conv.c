@@ -5,6 +5,7 @@
  * everywhere. oneDNN says that it can do everything; what it does with plain loops is named "ref",
  * and is refused.
  */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,8 +23,18 @@ struct unit {
     size_t scratch_bytes;
 };
 
+/* Source, weights, result, perhaps bias, perhaps scratchpad. */
+#define MOST_ARGS 5
+
+/* Arguments of a convolution in one run; oneDNN takes no addresses, but handles with one each. */
+struct call_args {
+    int n;
+    dnnl_exec_arg_t args[MOST_ARGS];
+};
+
 struct primitive {
     struct library_primitive base;
+    _Atomic(struct call_args *) idle; /* of an earlier run; NULL: there are none */
     const struct onednn_engine *engine;
     int threads;
     bool biased;
@@ -493,20 +504,6 @@ static bool make(struct primitive *p, const struct conv_problem *c, const struct
     return true;
 }
 
-static void release(struct library_primitive *base)
-{
-    struct primitive *p = (struct primitive *)base;
-    dnnl_primitive_destroy(p->conv.primitive);
-    desc_drop(&p->conv.scratchpad);
-    for (int i = 0; i < OPERANDS; i++) {
-        dnnl_primitive_destroy(p->reorders[i].primitive);
-        desc_drop(&p->reorders[i].scratchpad);
-    }
-    drop_descs(p->plain);
-    drop_descs(p->used);
-    free(p);
-}
-
 /* ---- Running --------------------------------------------------------------------------------- */
 
 static bool same_packing(const struct library_primitive *a, const struct library_primitive *b)
@@ -527,8 +524,6 @@ static bool bind(const struct primitive *p, int number, desc_view desc, const vo
     arg->arg = number;
     return dnnl_memory_create(&arg->memory, desc, p->engine->engine, (void *)data) == dnnl_success;
 }
-
-#define MOST_ARGS 5
 
 /*
  * Executes the unit on `n` arguments and its scratchpad; drops them, and those that were not bound.
@@ -555,22 +550,87 @@ static bool reorder(const struct primitive *p, enum operand operand, const void 
     return execute(p, &p->reorders[operand], bound, 2, args, scratch);
 }
 
-static bool convolve(const struct primitive *p, const struct library_call *call)
+/* ---- Arguments that are kept ----------------------------------------------------------------- */
+
+static bool add_arg(const struct primitive *p, struct call_args *call, int number, desc_view desc)
 {
-    dnnl_exec_arg_t args[MOST_ARGS] = {{0}};
+    return bind(p, number, desc, DNNL_MEMORY_NONE, &call->args[call->n++]);
+}
+
+static void drop_args(struct call_args *call)
+{
+    for (int i = 0; call && i < call->n; i++)
+        dnnl_memory_destroy(call->args[i].memory);
+    free(call);
+}
+
+static struct call_args *make_args(const struct primitive *p)
+{
+    struct call_args *call = calloc(1, sizeof *call);
+    if (!call)
+        return NULL;
+    if (add_arg(p, call, DNNL_ARG_SRC, DESC(p->used[SRC])) &&
+        add_arg(p, call, DNNL_ARG_WEIGHTS, DESC(p->used[WEIGHTS])) &&
+        add_arg(p, call, DNNL_ARG_DST, DESC(p->used[DST])) &&
+        (!p->biased || add_arg(p, call, DNNL_ARG_BIAS, DESC(p->used[BIAS]))) &&
+        (p->conv.scratch_bytes == 0 ||
+         add_arg(p, call, DNNL_ARG_SCRATCHPAD, DESC(p->conv.scratchpad))))
+        return call;
+    drop_args(call);
+    return NULL;
+}
+
+/* Those of an earlier run, for one thread at a time. */
+static struct call_args *take_args(struct primitive *p)
+{
+    struct call_args *call = atomic_exchange_explicit(&p->idle, NULL, memory_order_acquire);
+    return call ? call : make_args(p);
+}
+
+static void give_args(struct primitive *p, struct call_args *call)
+{
+    struct call_args *none = NULL;
+    if (!atomic_compare_exchange_strong_explicit(&p->idle, &none, call, memory_order_release,
+                                                 memory_order_relaxed))
+        drop_args(call);
+}
+
+static bool set_args(const struct primitive *p, struct call_args *call,
+                     const struct library_call *c, void *x, void *y)
+{
+    void *all[MOST_ARGS] = {x, at(c->operands[WEIGHTS]), y};
+    int n = 3;
+    if (p->biased)
+        all[n++] = at(c->operands[BIAS]);
+    all[n] = at(c->scratch);
+    bool set = true;
+    for (int i = 0; i < call->n && set; i++)
+        set = dnnl_memory_set_data_handle(call->args[i].memory, all[i]) == dnnl_success;
+    return set;
+}
+
+static bool execute_conv(struct primitive *p, const struct library_call *c, void *x, void *y)
+{
+    struct call_args *call = take_args(p);
+    if (!call)
+        return false;
+    const bool done = set_args(p, call, c, x, y) &&
+                      dnnl_primitive_execute(p->conv.primitive, p->engine->stream, call->n,
+                                             call->args) == dnnl_success &&
+                      dnnl_stream_wait(p->engine->stream) == dnnl_success;
+    give_args(p, call);
+    return done;
+}
+
+static bool convolve(struct primitive *p, const struct library_call *call)
+{
     char *scratch = at(call->scratch), *result = at(call->result);
     const bool moves_x = p->reorders[SRC].primitive, moves_y = p->reorders[DST].primitive;
     void *x = at(call->operands[SRC]), *own_x = scratch + p->at[SRC],
          *y = moves_y ? scratch + p->at[DST] : result;
     if (moves_x && !reorder(p, SRC, x, own_x, scratch))
         return false;
-    bool bound =
-        bind(p, DNNL_ARG_SRC, DESC(p->used[SRC]), moves_x ? own_x : x, &args[0]) &&
-        bind(p, DNNL_ARG_WEIGHTS, DESC(p->used[WEIGHTS]), at(call->operands[WEIGHTS]), &args[1]) &&
-        bind(p, DNNL_ARG_DST, DESC(p->used[DST]), y, &args[2]) &&
-        (!p->biased ||
-         bind(p, DNNL_ARG_BIAS, DESC(p->used[BIAS]), at(call->operands[BIAS]), &args[3]));
-    return execute(p, &p->conv, bound, p->biased ? 4 : 3, args, scratch) &&
+    return execute_conv(p, call, moves_x ? own_x : x, y) &&
            (!moves_y || reorder(p, DST, y, result, scratch));
 }
 
@@ -587,7 +647,7 @@ static bool pack(const struct library_primitive *base, const void *weights, void
 static bool run(const struct library_primitive *base, struct device_stream *stream,
                 const struct library_call *call)
 {
-    const struct primitive *p = (const struct primitive *)base;
+    struct primitive *p = (struct primitive *)(void *)base; /* but for what is kept, unchanged */
     struct onednn_setting before = onednn_enter(p->threads);
     bool done = convolve(p, call);
     (void)stream;
@@ -596,6 +656,21 @@ static bool run(const struct library_primitive *base, struct device_stream *stre
 }
 
 /* ---- A primitive ----------------------------------------------------------------------------- */
+
+static void release(struct library_primitive *base)
+{
+    struct primitive *p = (struct primitive *)base;
+    drop_args(atomic_load_explicit(&p->idle, memory_order_acquire));
+    dnnl_primitive_destroy(p->conv.primitive);
+    desc_drop(&p->conv.scratchpad);
+    for (int i = 0; i < OPERANDS; i++) {
+        dnnl_primitive_destroy(p->reorders[i].primitive);
+        desc_drop(&p->reorders[i].scratchpad);
+    }
+    drop_descs(p->plain);
+    drop_descs(p->used);
+    free(p);
+}
 
 struct library_primitive *onednn_make_conv(struct cpu_engine *engine,
                                            const struct library_problem *problem)
