@@ -2,14 +2,14 @@
 /*
  * Convolutions as primitives. Operands and result are reordered from and to the plain layouts that
  * ONNX has wherever the blocked ones are faster by more than that costs, which is nearly
- * everywhere. oneDNN says that it can do everything; what it does with plain loops is named "ref",
- * and is refused.
+ * everywhere; what has channels last is computed so. oneDNN says that it can do everything; what it
+ * does with plain loops is named "ref", and is refused.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/cpu/onednn/onednn.h"
+#include "device/cpu/onednn/conv_attrs.h"
 #include "ir/convolve.h"
 
 #define SPACE (CONV_MAX_RANK + 3) /* groups, out, in, spatial */
@@ -286,18 +286,9 @@ static dnnl_primitive_desc_t choose(const struct primitive *p, const struct conv
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
-struct attrs {
-    dnnl_primitive_attr_t conv, reorder;
-};
-
-static const struct library_quantizer *quantizer_of(const struct conv_problem *c)
-{
-    return (const struct library_quantizer *)(intptr_t)c->quantizer;
-}
-
 static bool find_types(struct primitive *p, const struct library_problem *problem)
 {
-    const struct library_quantizer *quantizer = quantizer_of(&problem->conv);
+    const struct library_quantizer *quantizer = onednn_quantizer(&problem->conv);
     const bool bytes = problem->dtype != TSSA_FLOAT;
     p->types[SRC] = !bytes ? dnnl_f32 : problem->dtype == TSSA_UINT8 ? dnnl_u8 : dnnl_s8;
     p->types[WEIGHTS] = bytes ? dnnl_s8 : dnnl_f32;
@@ -307,124 +298,6 @@ static bool find_types(struct primitive *p, const struct library_problem *proble
                     : quantizer->dtype == TSSA_UINT8 ? dnnl_u8
                                                      : dnnl_s8;
     return bytes ? onednn_sums_bytes() && (quantizer || !problem->conv.biased) : true;
-}
-
-#define PER_CHANNEL 2 /* a mask of axes */
-
-/* Rounded before the zero point is added, as halves are rounded to even. */
-static bool append_zero(dnnl_primitive_attr_t attr, int64_t zero)
-{
-    dnnl_post_ops_t ops = NULL;
-    const bool set =
-        dnnl_post_ops_create(&ops) == dnnl_success &&
-        dnnl_post_ops_append_eltwise(ops, 1, dnnl_eltwise_round, 0, 0) == dnnl_success &&
-        dnnl_post_ops_append_eltwise(ops, 1, dnnl_eltwise_linear, 1, (float)zero) == dnnl_success &&
-        dnnl_primitive_attr_set_post_ops(attr, ops) == dnnl_success;
-    dnnl_post_ops_destroy(ops);
-    return set;
-}
-
-static bool set_quantizer(dnnl_primitive_attr_t attr, const struct conv_problem *c)
-{
-    const struct library_quantizer *quantizer = quantizer_of(c);
-#if DNNL_VERSION_MAJOR >= 3
-    (void)attr;
-    return !quantizer; /* scales would be operands there */
-#else
-    return !quantizer ||
-           (dnnl_primitive_attr_set_output_scales(attr, c->out_channels, PER_CHANNEL,
-                                                  quantizer->factors) == dnnl_success &&
-            (quantizer->zero == 0 || append_zero(attr, quantizer->zero)));
-#endif
-}
-
-/* What becomes of sums, by enum convolve_after: all that oneDNN computes while it has them. */
-static const dnnl_alg_kind_t afters[AFTER_COUNT] = {
-    [AFTER_relu] = dnnl_eltwise_relu,       [AFTER_clip] = dnnl_eltwise_clip,
-    [AFTER_leaky_relu] = dnnl_eltwise_relu, [AFTER_hard_swish] = dnnl_eltwise_hardswish,
-    [AFTER_swish] = dnnl_eltwise_swish,
-};
-
-static float number_of(int64_t bits)
-{
-    const int32_t low = (int32_t)bits;
-    float number;
-    memcpy(&number, &low, sizeof number);
-    return number;
-}
-
-/* The numbers of the algorithm where those of the op are others. */
-static void find_numbers(const struct conv_problem *c, float *alpha, float *beta)
-{
-    *alpha = number_of(c->a);
-    *beta = number_of(c->b);
-    if (c->after == AFTER_relu)
-        *alpha = 0;
-    if (c->after == AFTER_swish)
-        *alpha = 1;
-    if (c->after == AFTER_hard_swish) { /* oneDNN 2 reads none */
-        *alpha = 1.0F / 6;
-        *beta = 0.5F;
-    }
-}
-
-static bool append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, float alpha, float beta)
-{
-#if DNNL_VERSION_MAJOR >= 3
-    return dnnl_post_ops_append_eltwise(ops, kind, alpha, beta) == dnnl_success;
-#else
-    return dnnl_post_ops_append_eltwise(ops, 1, kind, alpha, beta) == dnnl_success;
-#endif
-}
-
-static bool append_sum(dnnl_post_ops_t ops)
-{
-#if DNNL_VERSION_MAJOR >= 3
-    return dnnl_post_ops_append_sum(ops, 1, 0, dnnl_data_type_undef) == dnnl_success;
-#else
-    return dnnl_post_ops_append_sum(ops, 1) == dnnl_success;
-#endif
-}
-
-static bool set_after(dnnl_primitive_attr_t attr, const struct conv_problem *c)
-{
-    dnnl_post_ops_t ops = NULL;
-    float alpha, beta;
-    if (!c->added && c->after == AFTER_NOTHING)
-        return true;
-    find_numbers(c, &alpha, &beta);
-    const bool set =
-        dnnl_post_ops_create(&ops) == dnnl_success && (!c->added || append_sum(ops)) &&
-        (c->after == AFTER_NOTHING || append_eltwise(ops, afters[c->after], alpha, beta)) &&
-        dnnl_primitive_attr_set_post_ops(attr, ops) == dnnl_success;
-    dnnl_post_ops_destroy(ops);
-    return set;
-}
-
-static bool set_zero(dnnl_primitive_attr_t attr, int64_t zero)
-{
-#if DNNL_VERSION_MAJOR >= 3
-    (void)attr;
-    return zero == 0; /* it would be an operand there */
-#else
-    const int32_t zeros[1] = {(int32_t)zero};
-    return zero == 0 ||
-           dnnl_primitive_attr_set_zero_points(attr, DNNL_ARG_SRC, 1, 0, zeros) == dnnl_success;
-#endif
-}
-
-static bool make_attr(dnnl_primitive_attr_t *attr)
-{
-    return dnnl_primitive_attr_create(attr) == dnnl_success &&
-           dnnl_primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user) ==
-               dnnl_success;
-}
-
-static bool make_attrs(const struct conv_problem *c, struct attrs *attrs)
-{
-    return make_attr(&attrs->conv) && make_attr(&attrs->reorder) &&
-           set_zero(attrs->conv, c->x_zero) && set_quantizer(attrs->conv, c) &&
-           set_after(attrs->conv, c);
 }
 
 static size_t aligned(size_t size)
@@ -485,7 +358,8 @@ static void lay_out(struct primitive *p)
         p->base.packed_bytes = dnnl_memory_desc_get_size(DESC(p->used[WEIGHTS]));
 }
 
-static bool make(struct primitive *p, const struct conv_problem *c, const struct attrs *attrs)
+static bool make(struct primitive *p, const struct conv_problem *c,
+                 const struct onednn_attrs *attrs)
 {
     dnnl_primitive_desc_t desc = choose(p, c, attrs->conv);
     if (!desc)
@@ -678,7 +552,7 @@ struct library_primitive *onednn_make_conv(struct cpu_engine *engine,
     static const struct primitive_table table = {
         .same_packing = same_packing, .pack = pack, .run = run, .release = release};
     const struct conv_problem *conv = &problem->conv;
-    struct attrs attrs = {NULL, NULL};
+    struct onednn_attrs attrs = {NULL, NULL};
     struct primitive *p = calloc(1, sizeof *p);
     if (!p)
         return NULL;
@@ -688,7 +562,7 @@ struct library_primitive *onednn_make_conv(struct cpu_engine *engine,
     p->biased = conv->biased;
     struct onednn_setting before = onednn_enter(p->threads);
     bool made = conv->rank >= 1 && conv->rank <= CONV_MAX_RANK && !conv->turned &&
-                find_types(p, problem) && make_attrs(conv, &attrs) && make(p, conv, &attrs);
+                find_types(p, problem) && onednn_conv_attrs(conv, &attrs) && make(p, conv, &attrs);
     dnnl_primitive_attr_destroy(attrs.conv);
     dnnl_primitive_attr_destroy(attrs.reorder);
     onednn_leave(before);
