@@ -59,22 +59,25 @@ static bool is_of_lanes(int64_t m, int64_t n, int64_t k, bool turned)
            m * n * k < 8192;
 }
 
-/* Whether no library is asked: of products of few elements, of a row by what is not large, and of
- * lanes. */
+/* Whether no library is asked: of products of few elements, of a row by what is not large, of
+ * lanes, and of few rows by what is large. */
 static bool is_own(int64_t m, int64_t n, int64_t k, bool turned)
 {
-    return m * n * k < (m == 1 && !turned ? 32768 : 2048) || is_of_lanes(m, n, k, turned);
+    return (m <= 8 && !turned && n * k >= 262144) ||
+           m * n * k < (m == 1 && !turned ? 32768 : 2048) || is_of_lanes(m, n, k, turned);
 }
 
 static void test_matrices(void **state)
 {
     static const int64_t shapes[][3] = {
-        {3, 5, 7},    {1, 130, 9},    {2, 3, 300},   {9, 4, 50},    {17, 1, 100},  {1, 1, 2000},
-        {3, 2, 64},   {20, 200, 150}, {3, 9, 4200},  {9, 2, 8200},  {1, 3, 65},    {7, 8, 130},
-        {6, 21, 64},  {13, 33, 9},    {8, 13, 8300}, {1, 64, 64},   {1, 125, 257}, {1, 8, 4095},
-        {1, 63, 500}, {5, 57, 70},    {50, 1, 64},   {1, 50, 64},   {63, 1, 40},   {1, 150, 48},
-        {4, 1, 2040}, {3, 1, 2048},   {1, 1, 2048},  {1, 7, 312},   {64, 1, 32},   {1, 255, 32},
-        {70, 1, 33},  {128, 1, 64},   {11, 40, 130}, {9, 19, 8300}, {8, 19, 4200}};
+        {3, 5, 7},     {1, 130, 9},    {2, 3, 300},   {9, 4, 50},    {17, 1, 100},  {1, 1, 2000},
+        {3, 2, 64},    {20, 200, 150}, {3, 9, 4200},  {9, 2, 8200},  {1, 3, 65},    {7, 8, 130},
+        {6, 21, 64},   {13, 33, 9},    {8, 13, 8300}, {1, 64, 64},   {1, 125, 257}, {1, 8, 4095},
+        {1, 63, 500},  {5, 57, 70},    {50, 1, 64},   {1, 50, 64},   {63, 1, 40},   {1, 150, 48},
+        {4, 1, 2040},  {3, 1, 2048},   {1, 1, 2048},  {1, 7, 312},   {64, 1, 32},   {1, 255, 32},
+        {70, 1, 33},   {128, 1, 64},   {11, 40, 130}, {9, 19, 8300}, {8, 19, 4200}, {4, 701, 400},
+        {1, 70, 4200}, {7, 5000, 53},  {8, 65, 4100}, {2, 40, 8300}, {5, 33, 8300}, {3, 4097, 65},
+        {6, 130, 2050}};
     struct random random = {31};
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)

@@ -8,6 +8,7 @@
 #include "kernels/cpu/lib/gemm_dots.h"
 #include "kernels/cpu/lib/gemm_panels.h"
 #include "kernels/cpu/lib/gemm_rows.h"
+#include "kernels/cpu/lib/gemm_streams.h"
 #include "kernels/cpu/lib/lines.h"
 
 #define COLUMNS 128
@@ -124,8 +125,14 @@ static struct own_loop find_loop(tssa_dtype dtype, const struct gemm *gemm)
                                 : (struct own_loop){find_rows(dtype), gemm->m};
 }
 
-static void run_loop(const struct team *team, struct own_loop loop, const struct gemm *gemm)
+/* Without a library, of a type that has a loop. */
+static void run_own(const struct team *team, tssa_dtype dtype, const struct gemm *gemm)
 {
+    if (gemm_streams_takes(dtype, gemm)) {
+        gemm_streams_run(team, gemm);
+        return;
+    }
+    const struct own_loop loop = find_loop(dtype, gemm);
     const int64_t work = gemm->m * gemm->n / loop.count * gemm->k;
     const int64_t grain = 65536 / (work > 0 ? work : 1);
     team_for(team, loop.count, grain > 0 ? grain : 1, loop.body, (void *)gemm);
@@ -154,12 +161,14 @@ static void make_problem(const struct gemm *gemm, tssa_dtype dtype, struct libra
                                               .b_column = gemm->b_column};
 }
 
-/* False: there is none, or it is not worth it. */
+/* False: there is none, or it is not worth it. `keeps_wide`: who asks has the library keep b in
+ * float32, which would be widened in each run without it. */
 static bool asks_library(struct library_cache *library, tssa_dtype dtype, const struct gemm *gemm,
-                         int threads, struct library_problem *problem)
+                         int threads, bool keeps_wide, struct library_problem *problem)
 {
     const bool row = gemm->m == 1 && gemm->b_column == 1;
     if (!library || dtype != TSSA_FLOAT || is_dots(dtype, gemm) ||
+        (gemm_streams_takes(dtype, gemm) && !keeps_wide) ||
         gemm_work(gemm) < (row ? LIBRARY_MIN_ROW : LIBRARY_MIN_WORK))
         return false;
     make_problem(gemm, dtype, problem);
@@ -182,7 +191,8 @@ static tssa_status *by_library(struct kernel_args *args, struct library_cache *l
     struct library_problem problem;
     struct library_call call = call_of(gemm);
     *done = false;
-    if (!asks_library(library, dtype, gemm, team ? team->threads : 1, &problem))
+    if (!asks_library(library, dtype, gemm, team ? team->threads : 1,
+                      weights && weights->widened_bytes, &problem))
         return NULL;
     problem.matmul.b_constant = weights != NULL;
     return library_compute(args, library, &problem, weights, &call, done);
@@ -281,7 +291,7 @@ tssa_status *gemm_loop_open(struct kernel_args *args, struct library_cache *libr
     loop->dtype = dtype;
     loop->library = library;
     loop->made = NULL;
-    if (!asks_library(library, dtype, gemm, 1, &problem))
+    if (!asks_library(library, dtype, gemm, 1, false, &problem))
         return NULL;
     return library_take(args, library, &problem, NULL, &loop->own, &loop->made);
 }
@@ -296,11 +306,8 @@ void gemm_loop_run(const struct gemm_loop *loop, const struct gemm *gemm)
 {
     const struct library_primitive *primitive = loop->made ? loop->made->primitive : NULL;
     struct library_call call = call_of(gemm);
-    if (gemm->m > 0 && gemm->n > 0 &&
-        !(primitive && primitive->table->run(primitive, NULL, &call))) {
-        const struct own_loop own = find_loop(loop->dtype, gemm);
-        own.body((void *)gemm, 0, own.count);
-    }
+    if (gemm->m > 0 && gemm->n > 0 && !(primitive && primitive->table->run(primitive, NULL, &call)))
+        run_own(NULL, loop->dtype, gemm);
 }
 
 bool gemm_is_direct(struct library_cache *library, tssa_dtype dtype, const struct gemm *gemm,
@@ -309,7 +316,8 @@ bool gemm_is_direct(struct library_cache *library, tssa_dtype dtype, const struc
     struct library_problem problem;
     if (gemm->m == 0 || gemm->n == 0 || !find_rows(dtype))
         return false;
-    return gemm->panels || !asks_library(library, dtype, gemm, team ? team->threads : 1, &problem);
+    return gemm->panels ||
+           !asks_library(library, dtype, gemm, team ? team->threads : 1, false, &problem);
 }
 
 void gemm_run_direct(const struct team *team, tssa_dtype dtype, const struct gemm *gemm)
@@ -317,7 +325,7 @@ void gemm_run_direct(const struct team *team, tssa_dtype dtype, const struct gem
     if (gemm->panels)
         gemm_panels_run(team, dtype, gemm);
     else
-        run_loop(team, find_loop(dtype, gemm), gemm);
+        run_own(team, dtype, gemm);
 }
 
 void gemm_place(const struct gemm *gemm, char **data)

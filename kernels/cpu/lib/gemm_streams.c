@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/cpu/lib/gemm_streams.h"
+
+#include "base/clones.h"
+#include "ir/reduction.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+#define MOST_ROWS 8
+#define MIN_BYTES                                                                                  \
+    (INT64_C(1) << 20) /* of the matrix: fewer are in a near cache when they are read again */
+#define BLOCK 8        /* rows of the matrix that are read side by side */
+#define LEVEL 4096     /* sums that are kept at a time: 16 KiB */
+#define CHUNK ((int64_t)REDUCTION_RADIX * REDUCTION_RADIX) /* terms of two levels */
+#define MOST_TERMS (CHUNK * REDUCTION_RADIX)               /* of three */
+
+/* Stretches of so many columns. */
+struct streams {
+    const struct gemm *gemm;
+    int64_t width;
+};
+
+/* Some rows of the matrix, `down` from each to the next; what is `ahead` of an element is read
+ * later. `weights`: MOST_ROWS for each. */
+struct block {
+    const float *b, *weights;
+    int64_t down, ahead;
+};
+
+#define STREAM(x) x##_of_32
+#define WIDTH 32
+#include "kernels/cpu/lib/gemm_streams_width.h"
+
+#define STREAM(x) x##_of_64
+#define WIDTH 64
+#include "kernels/cpu/lib/gemm_streams_width.h"
+
+VECTOR_BY_WIDTH(streams, (const struct streams *s, int64_t begin, int64_t end), (s, begin, end))
+
+static void run_stretches(void *context, int64_t begin, int64_t end)
+{
+    streams(context, begin, end);
+}
+
+bool gemm_streams_takes(tssa_dtype dtype, const struct gemm *gemm)
+{
+    int64_t elements;
+    return dtype == TSSA_FLOAT && gemm->m >= 1 && gemm->m <= MOST_ROWS && gemm->b_column == 1 &&
+           gemm->k <= MOST_TERMS && i64_mul(gemm->k, gemm->n, &elements) &&
+           elements >= MIN_BYTES / (int64_t)sizeof(float);
+}
+
+/* Each thread has stretches of its own, of whole lines of the cache. */
+void gemm_streams_run(const struct team *team, const struct gemm *gemm)
+{
+    const int64_t line = 16, threads = team ? team->threads : 1;
+    const int64_t most = LEVEL / gemm->m / line * line;
+    const int64_t share = (gemm->n + threads - 1) / threads,
+                  whole = (share + line - 1) / line * line;
+    const struct streams s = {gemm, whole < most ? whole : most};
+    team_for(team, (gemm->n + s.width - 1) / s.width, 1, run_stretches, (void *)&s);
+}

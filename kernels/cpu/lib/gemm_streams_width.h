@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stretches of columns of a product of few rows, in vectors of one width. gemm_streams.c defines
+ *
+ *     STREAM(x)           a name of the width
+ *     WIDTH               its bytes
+ *
+ * and includes this file for each width.
+ */
+#define lanes STREAM(lanes)
+#define LANES ((int64_t)(WIDTH / sizeof(float)))
+
+typedef float lanes __attribute__((vector_size(WIDTH), aligned(sizeof(float)), may_alias));
+
+/*
+ * Adds `terms` terms to the sums of n columns of `rows` rows, `apart` from row to row; a sum begins
+ * at 0 where `begins`. All but n and the places are constants to the compiler.
+ */
+INLINE void STREAM(add_block)(int rows, int terms, bool begins, const struct block *block,
+                              int64_t n, int64_t apart, float *restrict sums)
+{
+    const float *b = block->b;
+    int64_t j = 0;
+    for (; n - j >= LANES; j += LANES) {
+        lanes kept[MOST_ROWS];
+        for (int r = 0; r < rows; r++)
+            kept[r] = begins ? (lanes){0} : *(const lanes *)(sums + r * apart + j);
+        for (int t = 0; t < terms; t++) {
+            const float *at = b + t * block->down + j;
+            const lanes from = *(const lanes *)at;
+            __builtin_prefetch(at + block->ahead);
+            for (int r = 0; r < rows; r++)
+                kept[r] += block->weights[t * MOST_ROWS + r] * from;
+        }
+        for (int r = 0; r < rows; r++)
+            *(lanes *)(sums + r * apart + j) = kept[r];
+    }
+    for (; j < n; j++)
+        for (int r = 0; r < rows; r++) {
+            float sum = begins ? 0 : sums[r * apart + j];
+            for (int t = 0; t < terms; t++)
+                sum += block->weights[t * MOST_ROWS + r] * b[t * block->down + j];
+            sums[r * apart + j] = sum;
+        }
+}
+
+/* The sums of up to REDUCTION_RADIX terms. */
+INLINE void STREAM(add_terms)(const struct gemm *g, int rows, int64_t k, int64_t terms, int64_t j,
+                              int64_t n, float *sums)
+{
+    float weights[BLOCK * MOST_ROWS];
+    struct block block = {.down = g->b_row, .ahead = BLOCK * g->b_row, .weights = weights};
+    for (int64_t t = 0, count; t < terms; t += count) {
+        count = terms - t >= BLOCK ? BLOCK : 1;
+        for (int64_t i = 0; i < count; i++)
+            for (int r = 0; r < rows; r++)
+                weights[i * MOST_ROWS + r] =
+                    ((const float *)g->a)[r * g->a_row + (k + t + i) * g->a_column];
+        block.b = (const float *)g->b + (k + t) * g->b_row + j;
+        if (k + t + 2 * BLOCK > g->k) /* there are no such rows */
+            block.ahead = 0;
+        if (count == 1)
+            STREAM(add_block)(rows, 1, t == 0, &block, n, n, sums);
+        else if (t == 0)
+            STREAM(add_block)(rows, BLOCK, true, &block, n, n, sums);
+        else
+            STREAM(add_block)(rows, BLOCK, false, &block, n, n, sums);
+    }
+}
+
+/* Adds the sums of one level to those of the next, which begin with them where `begins`. */
+INLINE void STREAM(add_level)(int rows, bool begins, const float *restrict from, int64_t n,
+                              float *restrict to, int64_t apart)
+{
+    for (int r = 0; r < rows; r++)
+        for (int64_t j = 0; j < n; j++)
+            to[r * apart + j] = begins ? from[r * n + j] : to[r * apart + j] + from[r * n + j];
+}
+
+/* Columns [j, j + n), no more than fit into a level. */
+INLINE void STREAM(stretch)(const struct gemm *g, int rows, int64_t j, int64_t n)
+{
+    _Alignas(64) float terms[LEVEL], level[LEVEL];
+    float *c = (float *)g->c + j;
+    for (int64_t k = 0; k < g->k; k += CHUNK) {
+        const int64_t end = g->k - k < CHUNK ? g->k : k + CHUNK;
+        const bool only = g->k <= CHUNK;
+        for (int64_t at = k; at < end; at += REDUCTION_RADIX) {
+            const int64_t rest = end - at;
+            STREAM(add_terms)
+            (g, rows, at, rest < REDUCTION_RADIX ? rest : REDUCTION_RADIX, j, n, terms);
+            STREAM(add_level)(rows, at == k, terms, n, only ? c : level, only ? g->n : n);
+        }
+        if (!only)
+            STREAM(add_level)(rows, k == 0, level, n, c, g->n);
+    }
+}
+
+INLINE void STREAM(stretches)(const struct streams *s, int rows, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t j = i * s->width, rest = s->gemm->n - j;
+        STREAM(stretch)(s->gemm, rows, j, rest < s->width ? rest : s->width);
+    }
+}
+
+INLINE void STREAM(streams)(const struct streams *s, int64_t begin, int64_t end)
+{
+    switch (s->gemm->m) {
+    case 1:
+        STREAM(stretches)(s, 1, begin, end);
+        break;
+    case 2:
+        STREAM(stretches)(s, 2, begin, end);
+        break;
+    case 3:
+        STREAM(stretches)(s, 3, begin, end);
+        break;
+    case 4:
+        STREAM(stretches)(s, 4, begin, end);
+        break;
+    case 5:
+        STREAM(stretches)(s, 5, begin, end);
+        break;
+    case 6:
+        STREAM(stretches)(s, 6, begin, end);
+        break;
+    case 7:
+        STREAM(stretches)(s, 7, begin, end);
+        break;
+    default:
+        STREAM(stretches)(s, MOST_ROWS, begin, end);
+    }
+}
+
+#undef lanes
+#undef LANES
+#undef STREAM
+#undef WIDTH
