@@ -173,12 +173,12 @@ static bool is_taken(const struct lifetimes *l, const struct ir_use *use)
     return taken;
 }
 
-/* Results that are pieces of the value's memory, once it is known how long that is in use without
- * them. */
+/* Results that are pieces of the value's memory, which is in use until step `last` without them;
+ * and pieces of these, which did not know that. */
 static void take_pieces(struct lifetimes *l, const struct ir_value *value,
-                        const struct ir_block *home, struct lifetime *own)
+                        const struct ir_block *home, uint32_t last)
 {
-    const uint32_t last = own->last;
+    struct lifetime *own = &l->values[value->id];
     for (const struct ir_use *use = value->uses; use && !own->escapes; use = use->next) {
         const struct ir_op *user = use->user;
         const struct step *step = l->steps[l->step_of_op[user->id]];
@@ -187,6 +187,7 @@ static void take_pieces(struct lifetimes *l, const struct ir_value *value,
         for (uint32_t k = 0; k < step->n_outputs; k++)
             if (pieces_lie_in(l, step, k, last)) {
                 l->pieces[step->first_output + k] = true;
+                take_pieces(l, &user->results[k], user->parent, last);
                 share(own, home, &l->values[user->results[k].id]);
             }
     }
@@ -215,7 +216,7 @@ static void find_lifetime(struct lifetimes *l, const struct ir_value *value,
             share(own, home, &l->values[user->results[0].id]); /* looked at before what it views */
         own->taken |= is_taken(l, use);
     }
-    take_pieces(l, value, home, own);
+    take_pieces(l, value, home, own->last);
 }
 
 /* ---- Parameters of loops --------------------------------------------------------------------- */

@@ -224,6 +224,13 @@ static void test_readers(void **state)
     assert_int_equal(pieces_of("  %b = Exp@13(%a)\n  %q = Unsqueeze@21(%b, %s0)\n"
                                "  %r = Gather@13(%q, %i0)\n  %z = Add@14(%r, %b)\n"),
                      1);
+    /* A piece of a piece lies in what is in use for longer than either. */
+    assert_int_equal(pieces_of("  %n = Constant() {value = i64[3] [2, 2, 6]}: i64[3]\n"
+                               "  %f = Reshape@21(%a, %n)\n  %b = Exp@13(%f)\n"
+                               "  %r = Gather@13(%b, %i1)\n  %p = Gather@13(%r, %i0)\n"
+                               "  %q = Gather@13(%r, %i1)\n  %d = Sub@14(%p, %q)\n"
+                               "  %e = Abs@13(%b)\n  %z = Add@14(%e, %d)\n"),
+                     3);
 }
 
 int main(void)
