@@ -15,7 +15,6 @@
 
 struct external_file {
     struct ir_resource resource;
-    struct file_map map;
 };
 
 /* The entries of TensorProto.external_data. */
@@ -168,7 +167,7 @@ static tssa_status *map_file(const struct external *external, const char *locati
 
 static void release_file(struct ir_resource *resource)
 {
-    file_map_close(&((struct external_file *)resource)->map);
+    file_map_close(&resource->file);
 }
 
 static tssa_status *open_folder(struct external *external)
@@ -190,7 +189,7 @@ static tssa_status *open_file(struct external *external, const char *location,
     TRY(open_folder(external));
     struct external_file *opened = ARENA_NEW(&external->graph->arena, struct external_file);
     TRY_ALLOC(opened);
-    TRY(map_file(external, location, &opened->map));
+    TRY(map_file(external, location, &opened->resource.file));
     opened->resource.release = release_file;
     ir_graph_attach(external->graph, &opened->resource);
     if (!map_put_str(&external->files, location, opened))
@@ -216,10 +215,12 @@ tssa_status *external_data(struct external *external, const Onnx__TensorProto *p
                      (unsigned long long)reference.length);
     struct external_file *file;
     TRY(open_file(external, reference.location, &file));
-    if (reference.offset > file->map.size || size > file->map.size - reference.offset)
+    if (reference.offset > file->resource.file.size ||
+        size > file->resource.file.size - reference.offset)
         return ERROR(TSSA_MALFORMED,
                      "it takes %zu bytes at %llu of external data \"%s\", which has %zu", size,
-                     (unsigned long long)reference.offset, reference.location, file->map.size);
-    *data = (const char *)file->map.data + reference.offset;
+                     (unsigned long long)reference.offset, reference.location,
+                     file->resource.file.size);
+    *data = (const char *)file->resource.file.data + reference.offset;
     return NULL;
 }

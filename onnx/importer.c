@@ -309,22 +309,21 @@ tssa_status *onnx_import(const tssa_allocator *allocator, const void *data, size
 /* The mapped file, owned by the graph. */
 struct model_file {
     struct ir_resource resource;
-    struct file_map map;
 };
 
 static void release_model_file(struct ir_resource *resource)
 {
-    file_map_close(&((struct model_file *)resource)->map);
+    file_map_close(&resource->file);
 }
 
 static tssa_status *map_model(struct ir_graph *graph, const char *path, struct file_map *map)
 {
     struct model_file *file = ARENA_NEW(&graph->arena, struct model_file);
     TRY_ALLOC(file);
-    TRY(file_map_open(path, &file->map));
+    TRY(file_map_open(path, &file->resource.file));
     file->resource.release = release_model_file;
     ir_graph_attach(graph, &file->resource);
-    *map = file->map;
+    *map = file->resource.file;
     return NULL;
 }
 

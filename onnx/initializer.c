@@ -3,10 +3,9 @@
  * Tensors of a model: borrowed from its mapped file where they lie there as memory would hold them.
  */
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/dtype.h"
+#include "base/file.h"
 #include "onnx/import.h"
 
 /* Copies are made in pieces of this size, whose pages are given back one by one: while a large
@@ -42,24 +41,12 @@ static tssa_status *locate(struct import *import, const Onnx__TensorProto *proto
     return NULL;
 }
 
-/*
- * Forgets the whole pages in [data, data + size) of a mapped file. They are read again when needed.
- */
-static void forget_pages(const char *data, size_t size)
-{
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t begin = ((uintptr_t)data + page - 1) / page * page;
-    uintptr_t end = ((uintptr_t)data + size) / page * page;
-    if (begin < end)
-        madvise((void *)begin, end - begin, MADV_DONTNEED);
-}
-
 static void copy_out_of_file(char *to, const char *from, size_t size)
 {
     for (size_t done = 0; done < size; done += COPY_PIECE) {
         size_t piece = size - done < COPY_PIECE ? size - done : COPY_PIECE;
         memcpy(to + done, from + done, piece);
-        forget_pages(from + done, piece);
+        file_map_forget(from + done, piece);
     }
 }
 

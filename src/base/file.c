@@ -64,6 +64,14 @@ void file_map_close(struct file_map *map)
     *map = (struct file_map){NULL, 0};
 }
 
+void file_map_forget(const void *data, size_t size)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)data;
+    const uintptr_t begin = (from + page - 1) / page * page, end = (from + size) / page * page;
+    if (begin < end)
+        madvise((void *)begin, end - begin, MADV_DONTNEED);
+}
+
 /* ---- Writing --------------------------------------------------------------------------------- */
 
 static void writer_free(struct file_writer *writer)

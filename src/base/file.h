@@ -24,6 +24,9 @@ tssa_status *file_map_open(const char *path, struct file_map *map);
 /* The same for a descriptor, which stays open; `path` is for messages. */
 tssa_status *file_map_descriptor(int descriptor, const char *path, struct file_map *map);
 void file_map_close(struct file_map *map);
+/* Gives the whole pages of a part of a map back to the system. They are read again when needed, so
+ * who reads them meanwhile sees nothing of it. */
+void file_map_forget(const void *data, size_t size);
 
 /*
  * Writes into a temporary file in the target's folder that replaces the target when it is complete:

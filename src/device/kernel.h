@@ -85,6 +85,7 @@ struct kernel_setup {
     struct arena *arena;            /* for the state; lives as long as the step */
     struct device_context *context; /* outlives the step */
     struct kernel_tally *tally;     /* as long as the step; NULL: nobody asks */
+    const struct ir_graph *graph;   /* outlives the step; NULL: nobody knows where constants lie */
 };
 
 /*

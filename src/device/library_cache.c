@@ -10,6 +10,7 @@ void library_cache_open(struct library_cache *cache, const struct kernel_setup *
 {
     *cache = (struct library_cache){.context = setup->context,
                                     .tally = setup->tally,
+                                    .graph = setup->graph,
                                     .constant = constant && setup->context->device->is_host};
     pthread_mutex_init(&cache->lock, NULL);
 }
@@ -111,6 +112,7 @@ static tssa_status *keep_packed(struct kernel_args *args, struct library_cache *
     packed->users = 1;
     packed->bytes = bytes;
     made->packed = packed;
+    ir_graph_forget(cache->graph, weights->tensor->data, tensor_bytes(weights->tensor));
     if (cache->tally)
         atomic_fetch_add_explicit(&cache->tally->packed_bytes, bytes, memory_order_relaxed);
     return NULL;

@@ -36,7 +36,8 @@ struct library_made {
 
 struct library_cache {
     struct device_context *context;
-    struct kernel_tally *tally; /* NULL: nobody asks */
+    struct kernel_tally *tally;   /* NULL: nobody asks */
+    const struct ir_graph *graph; /* as in struct kernel_setup */
     /* every run has the same weights; on the host alone, whose memory they are packed in */
     bool constant;
     pthread_mutex_t lock;

@@ -8,6 +8,7 @@
 #include "ir/convolve.h"
 #include "ir/einsum.h"
 #include "ir/infer_window.h"
+#include "ir/weights_turned.h"
 
 /* ---- Matrix products ------------------------------------------------------------------------- */
 
@@ -82,7 +83,7 @@ static tssa_status *set_image(struct ir_graph *graph, struct ir_op *op, uint32_t
     if (rank < 3 || infer_rank(op, w) != rank)
         return infer_set_unranked(op, 0, dtype);
     dims[0] = infer_dim(op, 0, 0);
-    dims[y_last ? rank - 1 : 1] = infer_dim(op, w, 0);
+    dims[y_last ? rank - 1 : 1] = infer_dim(op, w, ir_attr_int(op, IR_WEIGHTS_TURNED, 0) != 0);
     for (int i = 2; i < rank; i++)
         dims[i - y_last] =
             dim_is_const(infer_dim(op, w, i), &kernel)

@@ -45,6 +45,22 @@ void ir_graph_attach(struct ir_graph *graph, struct ir_resource *resource)
     graph->resources = resource;
 }
 
+static bool is_in(const struct file_map *file, const void *data, size_t size)
+{
+    const uintptr_t begin = (uintptr_t)file->data, at = (uintptr_t)data;
+    return at >= begin && at - begin < file->size && size <= file->size - (at - begin);
+}
+
+void ir_graph_forget(const struct ir_graph *graph, const void *data, size_t size)
+{
+    for (; graph; graph = graph->source)
+        for (const struct ir_resource *r = graph->resources; r; r = r->next)
+            if (is_in(&r->file, data, size)) {
+                file_map_forget(data, size);
+                return;
+            }
+}
+
 /* ---- Blocks and values ----------------------------------------------------------------------- */
 
 static void value_init(struct ir_graph *graph, struct ir_value *value, uint32_t index)

@@ -20,6 +20,7 @@
 #define TSSA_IR_IR_H
 
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/intern.h"
 #include "base/value.h"
 #include "ir/dim.h"
@@ -218,6 +219,7 @@ struct ir_opset {
  */
 struct ir_resource {
     struct ir_resource *next;
+    struct file_map file;                          /* none where the size is 0 */
     void (*release)(struct ir_resource *resource); /* does not free the resource itself */
 };
 
@@ -247,6 +249,7 @@ struct ir_graph {
     int64_t folded_growth;
     uint64_t folded_work;          /* bytes that folding has read and written */
     struct ir_resource *resources; /* newest first; released by ir_graph_free */
+    const struct ir_graph *source; /* of a copy: what it shares tensors with; else NULL */
 
     /* The model around the graph; strings may be NULL. */
     const char *name, *doc, *producer_name, *producer_version, *domain;
@@ -267,6 +270,9 @@ struct ir_graph *ir_graph_create(const tssa_allocator *allocator);
 void ir_graph_free(struct ir_graph *graph);
 /* The graph owns the resource from now on; its struct must live in the graph's arena. */
 void ir_graph_attach(struct ir_graph *graph, struct ir_resource *resource);
+/* Elements that are not needed for now: where they lie in a mapped file of the graph, their memory
+ * is given back, and they are read again when somebody needs them. Any thread, at any time. */
+void ir_graph_forget(const struct ir_graph *graph, const void *data, size_t size);
 /* Numbers the values anew, as they come, so that tables per id are as long as there are values: a
  * value that is made gets the next id, and those that are gone keep theirs. Between passes: who
  * keeps ids keeps wrong ones. */

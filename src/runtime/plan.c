@@ -341,7 +341,7 @@ static tssa_status *bind_kernel(struct compiler *c, const struct ir_op *op, stru
     if (!step->kernel)
         return prefix_with_op(control_prepare(op, &plan->arena, &step->state), op);
     const struct kernel_setup setup = {
-        .arena = &plan->arena, .context = context, .tally = &plan->tally};
+        .arena = &plan->arena, .context = context, .tally = &plan->tally, .graph = plan->graph};
     return hold_kernel(plan, step,
                        prefix_with_op(kernel_prepare(step->kernel, op, &setup, &step->state), op));
 }

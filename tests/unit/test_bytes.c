@@ -15,6 +15,7 @@
 #include "base/dtype.h"
 #include "common/op_run.h"
 #include "ir/ops.h"
+#include "ir/weights_turned.h"
 
 #define MOST 65536
 #define ROUNDS 60
@@ -88,7 +89,8 @@ static uint8_t quantized(int64_t sum, float factor, int64_t zero, tssa_dtype dty
 
 struct conv {
     int64_t groups, in, out, size, kernel, stride, dilation, pad, result;
-    bool last, known; /* channels are the last axis; all is constant when the step is made */
+    bool last, known, turned; /* channels are the last axis; all is constant when the step is made;
+                                 the weights are a matrix that lies as a product has it */
     struct bytes x, w, x_zero, w_zeros;
 };
 
@@ -97,7 +99,7 @@ static struct conv conv;
 static void pick_conv(void)
 {
     const bool large = pick(0, 1);
-    conv.last = conv.known = false;
+    conv.last = conv.known = conv.turned = false;
     conv.groups = pick(0, 2) ? 1 : pick(2, 4);
     conv.in = conv.groups * (large ? pick(1, 12) : pick(1, 2));
     conv.out = conv.groups * (pick(0, 3) ? pick(1, 10) : conv.in / conv.groups);
@@ -112,6 +114,17 @@ static void pick_conv(void)
         pick_conv();
 }
 
+/* A matrix: of more rows and columns than are turned at a time, or of few. */
+static void pick_turned(void)
+{
+    conv.turned = true;
+    conv.groups = conv.kernel = conv.stride = conv.dilation = 1;
+    conv.pad = 0;
+    conv.result = conv.size = pick(1, 3);
+    conv.in = pick(0, 1) ? pick(1, 20) : pick(200, 300);
+    conv.out = pick(1, 80);
+}
+
 static int64_t x_index(int64_t n, int64_t channel, int64_t row, int64_t column)
 {
     return conv.last ? ((n * conv.size + row) * conv.size + column) * conv.in + channel
@@ -122,6 +135,12 @@ static int64_t y_index(int64_t n, int64_t channel, int64_t row, int64_t column)
 {
     return conv.last ? ((n * conv.result + row) * conv.result + column) * conv.out + channel
                      : ((n * conv.out + channel) * conv.result + row) * conv.result + column;
+}
+
+static int64_t w_index(int64_t o, int64_t i, int64_t ky, int64_t kx)
+{
+    return conv.turned ? i * conv.out + o
+                       : ((o * (conv.in / conv.groups) + i) * conv.kernel + ky) * conv.kernel + kx;
 }
 
 /* The sum of products of one element of the result of batch n. */
@@ -138,8 +157,7 @@ static int64_t conv_sum(int64_t n, int64_t o, int64_t y, int64_t x)
                     continue;
                 const int64_t channel = group * per_group + i;
                 sum += (at(&conv.x, x_index(n, channel, row, column)) - zero_at(&conv.x_zero, 0)) *
-                       (at(&conv.w, ((o * per_group + i) * conv.kernel + ky) * conv.kernel + kx) -
-                        zero_at(&conv.w_zeros, o));
+                       (at(&conv.w, w_index(o, i, ky, kx)) - zero_at(&conv.w_zeros, o));
             }
     return sum;
 }
@@ -151,9 +169,10 @@ static void begin_conv(struct op_run *run, enum ir_op_id id)
                   dilations[] = {conv.dilation, conv.dilation};
     const int64_t first[] = {2, conv.in, conv.size, conv.size},
                   last[] = {2, conv.size, conv.size, conv.in},
-                  w[] = {conv.out, conv.in / conv.groups, conv.kernel, conv.kernel};
+                  w[] = {conv.out, conv.in / conv.groups, conv.kernel, conv.kernel},
+                  turned[] = {conv.in, conv.out, 1, 1};
     fill(&conv.x, either(), 4, conv.last ? last : first);
-    fill(&conv.w, either(), 4, w);
+    fill(&conv.w, either(), 4, conv.turned ? turned : w);
     fill(&conv.x_zero, conv.x.dtype, 0, NULL);
     pick_zeros(&conv.w_zeros, conv.w.dtype, conv.out, true);
     op_begin(run, id, 0);
@@ -163,6 +182,8 @@ static void begin_conv(struct op_run *run, enum ir_op_id id)
     op_int(run, "group", conv.groups);
     if (conv.last)
         op_int(run, IR_CHANNELS_LAST, 1);
+    if (conv.turned)
+        op_int(run, IR_WEIGHTS_TURNED, 1);
 }
 
 static const void *conv_result(struct op_run *run, tssa_dtype dtype)
@@ -201,12 +222,14 @@ static void one_qlinear_conv(void)
     struct op_run run;
     /* powers of two: many results are half-way between two */
     const bool halves = pick(0, 1);
-    float x_scale = halves ? 1 : 0.02f, y_scale = halves ? 64 : 3.5f, w_scales[64];
-    int32_t bias[64];
+    float x_scale = halves ? 1 : 0.02f, y_scale = halves ? 64 : 3.5f, w_scales[80];
+    int32_t bias[80];
     const bool biased = pick(0, 1), large = pick(0, 7) == 0;
     pick_conv();
     conv.last = pick(0, 1);
     conv.known = pick(0, 3) != 0;
+    if (pick(0, 3) == 0)
+        pick_turned();
     begin_conv(&run, IR_OP_QLinearConv);
     fill(&y_zero, either(), 0, NULL);
     for (int64_t o = 0; o < conv.out; o++) {

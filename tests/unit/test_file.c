@@ -275,6 +275,26 @@ static void stale_files_go(void **state)
     assert_false(exists(in_folder(locked)));
 }
 
+/* What is forgotten is read again, whatever part of pages it is. */
+static void what_is_forgotten_is_there(void **state)
+{
+    enum { SIZE = 5 * 65536 + 17 };
+    static char bytes[SIZE];
+    struct file_map map;
+    (void)state;
+    for (size_t i = 0; i < SIZE; i++)
+        bytes[i] = (char)(i * 7 + i / 256);
+    assert_null(file_write(&allocator_default, in_folder("weights"), bytes, SIZE));
+    assert_null(file_map_open(in_folder("weights"), &map));
+    assert_memory_equal(map.data, bytes, SIZE);
+    file_map_forget(map.data, 0);
+    file_map_forget((const char *)map.data + 4095, 2);
+    file_map_forget((const char *)map.data + 100, 3 * 65536);
+    file_map_forget(map.data, SIZE);
+    assert_memory_equal(map.data, bytes, SIZE);
+    file_map_close(&map);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,6 +308,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_written),
         cmocka_unit_test(survives_failure),
         cmocka_unit_test(stale_files_go),
+        cmocka_unit_test(what_is_forgotten_is_there),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

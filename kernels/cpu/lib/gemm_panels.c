@@ -94,6 +94,7 @@ tssa_status *gemm_panels_make(const struct kernel_setup *setup, const struct ir_
     *panels = allocator_alloc_aligned(setup->context->allocator, bytes, TENSOR_ALIGNMENT);
     TRY_ALLOC(*panels);
     copy(matrix, gemm, *panels);
+    ir_graph_forget(setup->graph, matrix->data, tensor_bytes(matrix));
     if (setup->tally) {
         atomic_fetch_add_explicit(&setup->tally->packed_bytes, bytes, memory_order_relaxed);
         atomic_fetch_add_explicit(&setup->tally->nanoseconds, clock_monotonic() - start,

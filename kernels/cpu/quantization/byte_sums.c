@@ -34,6 +34,34 @@ static void lose_128(const struct tensor *from, void *to)
         lower[i] = bytes[i] ^ SIGN_BIT;
 }
 
+#define TILE 64 /* rows and columns that are in the cache at once */
+
+void byte_sums_turn(int64_t rows, int64_t columns, const uint8_t *from, uint8_t *to)
+{
+    for (int64_t i = 0; i < rows; i += TILE)
+        for (int64_t j = 0; j < columns; j += TILE) {
+            const int64_t i_end = i + TILE < rows ? i + TILE : rows,
+                          j_end = j + TILE < columns ? j + TILE : columns;
+            for (int64_t column = j; column < j_end; column++)
+                for (int64_t row = i; row < i_end; row++)
+                    to[column * rows + row] = from[row * columns + column];
+        }
+}
+
+/* Of dims [out][in], whose bytes lie as [in][out]. */
+static void turn_matrix(const struct tensor *from, void *to)
+{
+    byte_sums_turn(from->dims[1], from->dims[0], from->data, to);
+}
+
+static void turn_and_lose_128(const struct tensor *from, void *to)
+{
+    struct tensor turned = *from;
+    turn_matrix(from, to);
+    turned.data = to;
+    lose_128(&turned, to);
+}
+
 /* Weights as INT8. */
 static struct library_weights lowered(const struct tensor *tensor)
 {
@@ -68,12 +96,23 @@ static bool is_worth_it(int64_t results, int64_t terms)
 
 /* ---- Convolutions ---------------------------------------------------------------------------- */
 
+static struct library_weights weights_of(const struct tensor *w, bool turned)
+{
+    struct library_weights weights = lowered(w);
+    if (turned) {
+        weights.widen = weights.widened_bytes ? turn_and_lose_128 : turn_matrix;
+        weights.widened_bytes = tensor_count(w);
+    }
+    return weights;
+}
+
 static tssa_status *convolve(struct kernel_args *args, struct library_cache *cache,
-                             const struct conv_job *job, const struct conv_zeros *zeros,
+                             const struct conv_job *job, bool turned,
+                             const struct conv_zeros *zeros,
                              const struct library_quantizer *quantizer, void *y, bool *done)
 {
-    const struct library_weights weights = lowered(job->w);
-    const int64_t lost = weights.widened_bytes ? SIGN_BIT : 0;
+    const struct library_weights weights = weights_of(job->w, turned);
+    const int64_t lost = job->w->dtype == TSSA_UINT8 ? SIGN_BIT : 0;
     const int64_t results = job->batch * job->out_channels * job->window.out_count;
     struct library_problem problem;
     int64_t w_zero;
@@ -94,19 +133,20 @@ static tssa_status *convolve(struct kernel_args *args, struct library_cache *cac
 }
 
 tssa_status *byte_sums_conv(struct kernel_args *args, struct library_cache *cache,
-                            const struct conv_job *job, const struct conv_zeros *zeros,
+                            const struct conv_job *job, bool turned, const struct conv_zeros *zeros,
                             int32_t *sums, bool *done)
 {
     struct conv_job unbiased = *job;
     unbiased.bias = NULL;
-    return convolve(args, cache, &unbiased, zeros, NULL, sums, done);
+    return convolve(args, cache, &unbiased, turned, zeros, NULL, sums, done);
 }
 
 tssa_status *byte_sums_quantized(struct kernel_args *args, struct library_cache *cache,
-                                 const struct conv_job *job, const struct conv_zeros *zeros,
+                                 const struct conv_job *job, bool turned,
+                                 const struct conv_zeros *zeros,
                                  const struct library_quantizer *quantizer, void *y, bool *done)
 {
-    return convolve(args, cache, job, zeros, quantizer, y, done);
+    return convolve(args, cache, job, turned, zeros, quantizer, y, done);
 }
 
 /* ---- Products -------------------------------------------------------------------------------- */

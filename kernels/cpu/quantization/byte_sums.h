@@ -15,18 +15,25 @@ tssa_status *byte_sums_check(const struct tensor *tensor, const char *what);
 /* Is the op's operand a constant, as weights that are kept for all runs are? */
 bool byte_sums_constant(const struct ir_op *op, uint32_t operand);
 
+/* Bytes [rows][columns] to [columns][rows]. */
+void byte_sums_turn(int64_t rows, int64_t columns, const uint8_t *from, uint8_t *to);
+
 /*
+ * Of the convolutions below: where `turned`, the bytes of w lie as [in][out], and it is of one
+ * element for each channel of either.
+ *
  * sums[n][o][...], INT32, of a job without its bias. *done stays false where there is no library,
  * it declines, the weights' zero points are not one number that it can say, a sum might leave
  * INT32, or it is not worth it.
  */
 tssa_status *byte_sums_conv(struct kernel_args *args, struct library_cache *cache,
-                            const struct conv_job *job, const struct conv_zeros *zeros,
+                            const struct conv_job *job, bool turned, const struct conv_zeros *zeros,
                             int32_t *sums, bool *done);
 
 /* The same, with its bias, and quantized (device/library.h): bytes, in y. */
 tssa_status *byte_sums_quantized(struct kernel_args *args, struct library_cache *cache,
-                                 const struct conv_job *job, const struct conv_zeros *zeros,
+                                 const struct conv_job *job, bool turned,
+                                 const struct conv_zeros *zeros,
                                  const struct library_quantizer *quantizer, void *y, bool *done);
 
 /*

@@ -3,11 +3,15 @@
 
 #include <string.h>
 
+#include "ir/weights_turned.h"
+#include "kernels/cpu/lib/axes.h"
+
 tssa_status *conv_bytes_prepare(const struct ir_op *op, const struct kernel_setup *setup,
                                 uint32_t w, struct conv_bytes_state *state)
 {
     TRY(conv_decode(op, &state->attrs));
     state->channels_last = ir_attr_int(op, IR_CHANNELS_LAST, 0) != 0;
+    state->turned = ir_attr_int(op, IR_WEIGHTS_TURNED, 0) != 0;
     library_cache_open(&state->library, setup, byte_sums_constant(op, w));
     return NULL;
 }
@@ -41,6 +45,20 @@ static void turn_first(struct conv_bytes *bytes)
     bytes->x.dims[1] = channels;
 }
 
+/* The job's w, of the dims that it has when it is turned back. */
+static tssa_status *turn_weights(const struct kernel_args *args, struct conv_bytes *bytes)
+{
+    struct tensor *w = &bytes->w;
+    *w = *bytes->job.w;
+    if (w->rank < 3 || state_of(args)->attrs.groups != 1 || dims_product(w->dims, 2, w->rank) != 1)
+        return ERROR(TSSA_RUNTIME, "weights that are turned are no matrix");
+    const int64_t in = w->dims[0];
+    w->dims[0] = w->dims[1];
+    w->dims[1] = in;
+    bytes->job.w = w;
+    return NULL;
+}
+
 static void dims_last(int rank, int64_t *dims)
 {
     const int64_t channels = dims[1];
@@ -58,6 +76,8 @@ tssa_status *conv_bytes_open(struct kernel_args *args, uint32_t w, uint32_t x_ze
     TRY(byte_sums_check(job->w, "the weights"));
     if (state_of(args)->channels_last)
         turn_first(bytes);
+    if (state_of(args)->turned)
+        TRY(turn_weights(args, bytes));
     TRY(conv_resolve(&state_of(args)->attrs, job, bytes->dims));
     if (job->x_last)
         dims_last(bytes->x.rank, bytes->dims);
@@ -74,13 +94,10 @@ void conv_bytes_close(struct conv_bytes *bytes)
 
 /* ---- The reference --------------------------------------------------------------------------- */
 
-/* Bytes [batch][rows][columns] to [batch][columns][rows]. */
 static void turn(int64_t batch, int64_t rows, int64_t columns, const uint8_t *from, uint8_t *to)
 {
     for (int64_t b = 0; b < batch; b++, from += rows * columns, to += rows * columns)
-        for (int64_t i = 0; i < rows; i++)
-            for (int64_t j = 0; j < columns; j++)
-                to[j * rows + i] = from[i * columns + j];
+        byte_sums_turn(rows, columns, from, to);
 }
 
 static tssa_status *turned_reference(struct kernel_args *args, const struct conv_bytes *bytes,
@@ -104,8 +121,8 @@ static tssa_status *turned_reference(struct kernel_args *args, const struct conv
     return NULL;
 }
 
-tssa_status *conv_bytes_reference(struct kernel_args *args, const struct conv_bytes *bytes,
-                                  struct tensor *y, conv_finish finish, const void *context)
+static tssa_status *reference(struct kernel_args *args, const struct conv_bytes *bytes,
+                              struct tensor *y, conv_finish finish, const void *context)
 {
     struct buffer *x_first = NULL, *y_first = NULL;
     if (!bytes->job.x_last)
@@ -116,5 +133,22 @@ tssa_status *conv_bytes_reference(struct kernel_args *args, const struct conv_by
         status = turned_reference(args, bytes, y, x_first, y_first, finish, context);
     buffer_release(x_first);
     buffer_release(y_first);
+    return status;
+}
+
+/* Nobody has packed the weights: they are turned for this run. */
+tssa_status *conv_bytes_reference(struct kernel_args *args, const struct conv_bytes *bytes,
+                                  struct tensor *y, conv_finish finish, const void *context)
+{
+    struct buffer *weights = NULL;
+    if (!state_of(args)->turned)
+        return reference(args, bytes, y, finish, context);
+    struct conv_bytes own = *bytes;
+    TRY(kernel_scratch(args, tensor_count(&own.w), &weights));
+    byte_sums_turn(own.w.dims[1], own.w.dims[0], own.w.data, weights->data);
+    own.w.data = weights->data;
+    own.job.w = &own.w;
+    tssa_status *status = reference(args, &own, y, finish, context);
+    buffer_release(weights);
     return status;
 }

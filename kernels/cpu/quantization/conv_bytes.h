@@ -9,6 +9,7 @@
 struct conv_bytes_state {
     struct conv_attrs attrs;
     bool channels_last; /* IR_CHANNELS_LAST */
+    bool turned;        /* IR_WEIGHTS_TURNED */
     struct library_cache library;
 };
 
@@ -22,6 +23,7 @@ struct library_cache *conv_bytes_library(const struct kernel_args *args);
 struct conv_bytes {
     struct conv_job job;
     struct tensor x; /* the job's: channels first */
+    struct tensor w; /* the job's: [out][in][1][1], where it lies turned */
     struct conv_zeros zeros;
     struct buffer *w_zeros;
     int64_t dims[TSSA_MAX_RANK]; /* of the result, as it lies */

@@ -35,7 +35,8 @@ static tssa_status *sum(struct kernel_args *args, struct conv_bytes *bytes)
     TRY(kernel_output(args, 0, TSSA_INT32, bytes->job.x->rank, bytes->dims, &y));
     if (!y)
         return NULL;
-    TRY(byte_sums_conv(args, conv_bytes_library(args), &bytes->job, &bytes->zeros, y->data, &done));
+    TRY(byte_sums_conv(args, conv_bytes_library(args), &bytes->job, false, &bytes->zeros, y->data,
+                       &done));
     return done ? NULL : conv_bytes_reference(args, bytes, y, store_int32, NULL);
 }
 

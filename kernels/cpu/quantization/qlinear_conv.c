@@ -6,8 +6,10 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clones.h"
+#include "ir/weights_turned.h"
 #include "kernels/cpu/quantization/conv_bytes.h"
 
 extern const struct kernel cpu_kernel_QLinearConv;
@@ -65,30 +67,86 @@ VECTOR_FUNCTION(int64_t, sum_of_sizes, (const uint8_t *w, int64_t n, int32_t fli
     return sum;
 }
 
-/* INT8 are taken as UINT8 that are 128 larger, as is their zero point. */
-static int64_t weigh(const struct tensor *w, int64_t channel, int64_t n, int64_t zero)
+/* Weights as they lie: [out][rest], or turned [in][out]. */
+struct lying {
+    const struct tensor *w;
+    bool turned;
+    int64_t out, rest;
+};
+
+static int64_t zero_of(const struct ir_op *op, int64_t channel)
 {
-    const int32_t more = w->dtype == TSSA_INT8 ? 128 : 0;
-    return sum_of_sizes((const uint8_t *)w->data + channel * n, n, more, (int32_t)zero + more);
+    const struct tensor *zeros = constant_of(op, W_ZERO);
+    return dtype_load_int64(zeros->dtype, element(zeros, channel));
 }
 
-/* Can the sums of the channel, with its bias, be no larger than floats hold? */
-static bool is_small(const struct ir_op *op, const struct tensor *w, int64_t channel)
+#define COLUMNS 64 /* that are turned together */
+#define ROWS 256
+
+/* Of INT8 from -128 on, 0 is the lowest: they are taken as UINT8 that are 128 larger, as is their
+ * zero point. */
+static void weigh_columns(const struct ir_op *op, const struct lying *l, int64_t first, int64_t n,
+                          int64_t *sizes)
 {
-    const struct tensor *zeros = constant_of(op, W_ZERO), *bias = constant_of(op, BIAS);
-    const int64_t zero = dtype_load_int64(zeros->dtype, element(zeros, channel)),
-                  n = (int64_t)tensor_count(w) / w->dims[0];
-    return weigh(w, channel, n, zero) * MOST_X +
-               (bias ? llabs(dtype_load_int64(bias->dtype, element(bias, channel))) : 0) <=
-           MOST_SUM;
+    const int32_t more = l->w->dtype == TSSA_INT8 ? 128 : 0;
+    uint8_t columns[COLUMNS * ROWS];
+    for (int64_t i = 0, rows; i < l->rest; i += rows) {
+        rows = l->rest - i < ROWS ? l->rest - i : ROWS;
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t c = 0; c < n; c++)
+                columns[c * ROWS + r] = ((const uint8_t *)l->w->data)[(i + r) * l->out + first + c];
+        for (int64_t c = 0; c < n; c++)
+            sizes[c] += sum_of_sizes(columns + c * ROWS, rows, more,
+                                     (int32_t)zero_of(op, first + c) + more);
+    }
+}
+
+/* The sums of magnitudes of the weights of n channels, at most COLUMNS. */
+static void weigh(const struct ir_op *op, const struct lying *l, int64_t first, int64_t n,
+                  int64_t *sizes)
+{
+    const int32_t more = l->w->dtype == TSSA_INT8 ? 128 : 0;
+    memset(sizes, 0, (size_t)n * sizeof *sizes);
+    if (l->turned) {
+        weigh_columns(op, l, first, n, sizes);
+        return;
+    }
+    for (int64_t c = 0; c < n; c++)
+        sizes[c] = sum_of_sizes((const uint8_t *)l->w->data + (first + c) * l->rest, l->rest, more,
+                                (int32_t)zero_of(op, first + c) + more);
+}
+
+/* Can the sums of each channel, with its bias, be no larger than floats hold? */
+static bool are_small(const struct ir_op *op, const struct lying *l)
+{
+    const struct tensor *bias = constant_of(op, BIAS);
+    int64_t sizes[COLUMNS];
+    bool small = true;
+    for (int64_t first = 0, n; small && first < l->out; first += n) {
+        n = l->out - first < COLUMNS ? l->out - first : COLUMNS;
+        weigh(op, l, first, n, sizes);
+        for (int64_t c = 0; c < n; c++)
+            small &=
+                sizes[c] * MOST_X +
+                    (bias ? llabs(dtype_load_int64(bias->dtype, element(bias, first + c))) : 0) <=
+                MOST_SUM;
+    }
+    return small;
+}
+
+static struct lying lying_of(const struct ir_op *op)
+{
+    const struct tensor *w = constant_of(op, W);
+    const bool turned = ir_attr_int(op, IR_WEIGHTS_TURNED, 0) != 0;
+    const int64_t out = w && w->rank > turned ? w->dims[turned] : 0;
+    return (struct lying){w, turned, out, out > 0 ? (int64_t)tensor_count(w) / out : 0};
 }
 
 /* Is all but x constant, and of the types and sizes that a run would ask for? */
 static bool is_constant(const struct ir_op *op)
 {
-    const struct tensor *w = constant_of(op, W), *bias = constant_of(op, BIAS),
-                        *zero = constant_of(op, Y_ZERO);
-    const int64_t channels = w && w->rank > 0 ? w->dims[0] : 0;
+    const struct tensor *bias = constant_of(op, BIAS), *zero = constant_of(op, Y_ZERO);
+    const int64_t channels = lying_of(op).out;
     return channels > 0 && is_scalar_or(constant_of(op, X_SCALE), 1) &&
            is_scalar_or(constant_of(op, Y_SCALE), 1) && is_scalar_or(zero, 1) &&
            dtype_in(T_I8U8, zero->dtype) && is_scalar_or(constant_of(op, W_SCALE), channels) &&
@@ -107,16 +165,18 @@ static tssa_status *find_quantizer(const struct ir_op *op, const struct kernel_s
 {
     if (!is_constant(op))
         return NULL;
-    const struct tensor *w = constant_of(op, W), *zero = constant_of(op, Y_ZERO);
-    float *factors = arena_alloc(setup->arena, (size_t)w->dims[0] * sizeof *factors);
+    const struct lying w = lying_of(op);
+    const struct tensor *zero = constant_of(op, Y_ZERO);
+    const bool small = are_small(op, &w);
+    ir_graph_forget(setup->graph, w.w->data, tensor_bytes(w.w));
+    if (!small)
+        return NULL;
+    float *factors = arena_alloc(setup->arena, (size_t)w.out * sizeof *factors);
     TRY_ALLOC(factors);
-    for (int64_t i = 0; i < w->dims[0]; i++) {
-        if (!is_small(op, w, i))
-            return NULL;
+    for (int64_t i = 0; i < w.out; i++)
         factors[i] = requantize_factor(number(constant_of(op, X_SCALE), 0),
                                        number(constant_of(op, W_SCALE), i),
                                        number(constant_of(op, Y_SCALE), 0));
-    }
     *quantizer =
         (struct library_quantizer){factors, zero->dtype, dtype_load_int64(zero->dtype, zero->data)};
     return NULL;
@@ -131,6 +191,11 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
     *result = state;
     TRY(conv_bytes_prepare(op, setup, W, &state->conv));
     return find_quantizer(op, setup, &state->quantizer);
+}
+
+static bool is_turned(const struct kernel_args *args)
+{
+    return ((const struct qlinear_state *)args->state)->conv.turned;
 }
 
 /* ---- Of sums --------------------------------------------------------------------------------- */
@@ -178,8 +243,8 @@ static tssa_status *sum_and_quantize(struct kernel_args *args, const struct conv
     const struct conv_job *job = &bytes->job;
     struct buffer *sums = NULL;
     TRY(kernel_scratch(args, tensor_count(y) * sizeof(int32_t), &sums));
-    tssa_status *status =
-        byte_sums_conv(args, conv_bytes_library(args), job, &bytes->zeros, sums->data, done);
+    tssa_status *status = byte_sums_conv(args, conv_bytes_library(args), job, is_turned(args),
+                                         &bytes->zeros, sums->data, done);
     struct rows work = {job, r, sums->data, y->data};
     if (!status && *done && job->x_last)
         team_for(args->env->team, job->batch * job->window.out_count,
@@ -225,8 +290,8 @@ static tssa_status *convolve(struct kernel_args *args, struct conv_bytes *bytes)
     bool done = false;
     TRY(open_run(args, bytes, &y));
     if (y && state->quantizer.factors)
-        TRY(byte_sums_quantized(args, conv_bytes_library(args), &bytes->job, &bytes->zeros,
-                                &state->quantizer, y->data, &done));
+        TRY(byte_sums_quantized(args, conv_bytes_library(args), &bytes->job, is_turned(args),
+                                &bytes->zeros, &state->quantizer, y->data, &done));
     if (!y || done)
         return NULL;
     tssa_status *status = quantize(args, bytes, y, &r);

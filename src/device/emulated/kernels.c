@@ -32,7 +32,10 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
                             const void **state)
 {
     struct state *made = ARENA_NEW(setup->arena, struct state);
-    const struct kernel_setup host = {setup->arena, setup->context->host, setup->tally};
+    const struct kernel_setup host = {.arena = setup->arena,
+                                      .context = setup->context->host,
+                                      .tally = setup->tally,
+                                      .graph = setup->graph};
     TRY_ALLOC(made);
     made->asks_library = library_asks(&null_device, op);
     if (made->asks_library)

@@ -7,7 +7,7 @@
  *
  * A product with a constant matrix, Gemm's or MatMul's, is a convolution of an image of one row,
  * whose pixels are the rows and whose channels are the last axis: libraries keep its weights
- * packed, and take a bias.
+ * packed, and take a bias. The matrix stays as the model has it, and is turned where it is packed.
  *
  * A Relu in between goes where the zero point is the type's lowest value, which saturates as well.
  * x and the result have one scale and zero point each, constant weights of a Conv perhaps one scale
@@ -27,6 +27,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ir/weights_turned.h"
 #include "passes/lower/quantized.h"
 
 /* A value and what it is dequantized with. */
@@ -315,39 +316,23 @@ static tssa_status *make_reshape(struct ir_graph *graph, const struct found *f,
     return NULL;
 }
 
-#define TILE 64 /* rows and columns that are in the cache at once */
-
-static void turn_tile(const struct found *f, int64_t o, int64_t i, const char *from, char *to)
-{
-    const int64_t o_end = o + TILE < f->out ? o + TILE : f->out,
-                  i_end = i + TILE < f->in ? i + TILE : f->in;
-    for (; o < o_end; o++)
-        for (int64_t k = i; k < i_end; k++)
-            to[o * f->in + k] = from[k * f->out + o];
-}
-
-/* The matrix as weights of a convolution: [out][in][1][1]. */
+/* The matrix as weights of a convolution: [out][in][1][1], or as it lies [in][out][1][1]. */
 static tssa_status *make_weights(struct ir_graph *graph, const struct found *f,
                                  struct ir_value **value)
 {
-    const struct tensor *matrix = constant_of(f->w.value);
     struct tensor *w = ARENA_NEW(&graph->arena, struct tensor);
     TRY_ALLOC(w);
-    *w = *matrix;
+    *w = *constant_of(f->w.value);
     w->rank = 4;
-    w->dims[0] = f->out;
-    w->dims[1] = f->in;
     w->dims[2] = w->dims[3] = 1;
-    if (!f->turned) {
-        const char *from = matrix->data;
-        char *to = arena_alloc_aligned(&graph->arena, tensor_count(w) + 1, TENSOR_ALIGNMENT);
-        TRY_ALLOC(to);
-        w->data = to;
-        for (int64_t o = 0; o < f->out; o += TILE)
-            for (int64_t i = 0; i < f->in; i += TILE)
-                turn_tile(f, o, i, from, to);
-    }
     return insert_constant(graph, w, f->quantize, value);
+}
+
+static tssa_status *set_flag(struct ir_graph *graph, struct ir_op *op, const char *name)
+{
+    const struct ir_attr attr = {
+        .name = intern_str(&graph->strings, name), .kind = IR_ATTR_INT, .i = 1};
+    return attr.name && ir_op_set_attr(graph, op, &attr) ? NULL : status_out_of_memory();
 }
 
 /* The dims of the result, one of which may be told by the others. */
@@ -363,8 +348,6 @@ static tssa_status *make_flat(struct pass_context *pass, const struct found *f,
 {
     struct ir_graph *graph = pass->graph;
     const struct ir_type *type = f->y.value->type;
-    const struct ir_attr last = {
-        .name = intern_str(&graph->strings, IR_CHANNELS_LAST), .kind = IR_ATTR_INT, .i = 1};
     const int64_t image[] = {1, 1, -1, f->in};
     struct found flat = *f;
     struct ir_op *reshape, *op;
@@ -375,8 +358,9 @@ static tssa_status *make_flat(struct pass_context *pass, const struct found *f,
     flat.x.value = &reshape->results[0];
     TRY(make_weights(graph, f, &flat.w.value));
     TRY(make(pass, &flat, IR_OP_QLinearConv, bias, &op));
-    if (!last.name || !ir_op_set_attr(graph, op, &last))
-        return status_out_of_memory();
+    TRY(set_flag(graph, op, IR_CHANNELS_LAST));
+    if (!f->turned)
+        TRY(set_flag(graph, op, IR_WEIGHTS_TURNED));
     TRY(pass_insert(op, f->quantize));
     TRY(make_reshape(graph, f, &op->results[0], type->rank, dims, &reshape));
     return pass_replace(pass, f->quantize, reshape);
