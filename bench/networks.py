@@ -162,7 +162,7 @@ def measure(args, folder: Path) -> dict:
 
 def peak(args, folder: Path) -> dict:
     """What one engine takes beside what a process of Python has anyway."""
-    # What finds the inputs loads the model, and leaves memory that an engine then takes for nothing.
+    # What finds the inputs loads the model, and leaves memory that engines take for nothing.
     with multiprocessing.get_context("fork").Pool(1) as pool:
         inputs = pool.apply(versus.inputs_of, (folder,))
     if args.peak == "ort":
@@ -177,8 +177,8 @@ def peak(args, folder: Path) -> dict:
 
 
 def memory(which: str) -> float:
-    """VmRSS: what this process has; VmHWM: the most that it had.  (getrusage's most is also what
-    the process that started it had.)"""
+    """VmRSS: what this process has; VmHWM: the most that it had.  (getrusage's most is also
+    what the process that started it had.)"""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(which)) / 1024
 
