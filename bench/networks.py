@@ -81,7 +81,9 @@ def make(engine: str, args, path: Path, inputs: dict[str, np.ndarray]):
         return OpenVino(path, args.child, inputs)
     from tssa_ctypes import Library
 
-    return versus.Tssa(Library(args.library), path, args.child, inputs, compile=True)
+    relaxed = int(args.precision == "relaxed")
+    library = Library(args.library)
+    return versus.Tssa(library, path, args.child, inputs, compile=True, precision=relaxed)
 
 
 def call_of(engine: str, made):
@@ -233,7 +235,8 @@ def table_row(row: dict) -> str:
 
 def command(args, threads: int, folder: Path) -> list[str]:
     words = [sys.executable, __file__, "--child", threads, "--seconds", args.seconds]
-    words += ["--library", args.library, "--models", folder, "--engines", *args.engines]
+    words += ["--library", args.library, "--precision", args.precision]
+    words += ["--models", folder, "--engines", *args.engines]
     return [str(word) for word in words]
 
 
@@ -321,6 +324,9 @@ def main() -> int:
         "--library", type=Path, default=versus.ROOT / "build/release/libtssa.so"
     )
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
+    parser.add_argument(
+        "--precision", choices=("exact", "relaxed"), default="exact", help="of tssa's sessions"
+    )
     parser.add_argument("--no-peaks", dest="peaks", action="store_false", help="of memory")
     parser.add_argument("--peak", choices=ENGINES, help=versus.argparse.SUPPRESS)
     args = parser.parse_args()

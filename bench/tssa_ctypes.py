@@ -8,7 +8,17 @@ import json
 import math
 import weakref
 from collections import Counter
-from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void_p
+from ctypes import (
+    POINTER,
+    byref,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int64,
+    c_size_t,
+    c_uint64,
+    c_void_p,
+)
 
 import numpy as np
 
@@ -72,6 +82,7 @@ class _ValueInfo(ctypes.Structure):
 
 TARGET_ONNX, TARGET_SESSION = 0, 1
 COMPILE_OFF, COMPILE_WAIT = 0, 1
+PRECISION_EXACT, PRECISION_RELAXED = 0, 1
 
 
 class _PassRun(ctypes.Structure):
@@ -113,6 +124,13 @@ class _SessionOptions(_Options):
         ("device", c_char_p),
         ("profile", c_int),
         ("compile", c_int),
+        ("data_share", c_double),
+        ("remark", c_void_p),
+        ("remark_user", c_void_p),
+        ("poison", c_int),
+        ("dump", c_void_p),
+        ("dump_user", c_void_p),
+        ("precision", c_int),
     ]
 
 
@@ -409,12 +427,15 @@ class Session(_Handle):
         profile: bool = False,
         compile: int = COMPILE_OFF,
         device: str | None = None,
+        precision: int = PRECISION_EXACT,
     ):
         lib = model.lib
         super().__init__(lib, "tssa_session_free", model)
         self.context, self.n_outputs = model.context, model.n_outputs
         name = device.encode() if device else None
-        options = byref(_SessionOptions(device=name, profile=profile, compile=compile))
+        options = byref(
+            _SessionOptions(device=name, profile=profile, compile=compile, precision=precision)
+        )
         lib.check(lib.c.tssa_session_create(model.pointer, options, byref(self.pointer)))
         self._own()
 

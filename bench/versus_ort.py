@@ -117,13 +117,15 @@ class Tssa:
         threads: int,
         inputs: dict[str, np.ndarray],
         compile: bool = False,
+        precision: int = 0,
     ):
         from tssa_ctypes import COMPILE_OFF, COMPILE_WAIT, Context, Model, Session, Value
 
         self.context = Context(lib, threads)
         model = Model(self.context, path)
         model.optimize(2)
-        self.session = Session(model, compile=COMPILE_WAIT if compile else COMPILE_OFF)
+        when = COMPILE_WAIT if compile else COMPILE_OFF
+        self.session = Session(model, compile=when, precision=precision)
         self.inputs = [
             Value(self.context, inputs[name]) if name in inputs else None
             for name in model.input_names()

@@ -550,6 +550,15 @@ typedef enum tssa_compile {
     TSSA_COMPILE_BACKGROUND = 2
 } tssa_compile;
 
+/* How often two-byte floats are rounded (docs/numerics.md). */
+typedef enum tssa_precision {
+    TSSA_PRECISION_EXACT = 0, /* after each operator, as ONNX has it */
+    /* Chains of operators on float16 and bfloat16 are computed in float32, and rounded where
+     * something else reads them. The same on any number of threads and however kernels are
+     * compiled, but other bits than the exact ones. */
+    TSSA_PRECISION_RELAXED = 1
+} tssa_precision;
+
 typedef struct tssa_session_options {
     size_t struct_size;
     /*
@@ -596,6 +605,7 @@ typedef struct tssa_session_options {
      * default.
      */
     int allow_tf32;
+    tssa_precision precision;
 } tssa_session_options;
 
 /* Refuses, with TSSA_UNSUPPORTED and the node named, a model that holds an operator tssa cannot

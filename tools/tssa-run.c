@@ -130,7 +130,8 @@ static tssa_status *dump_session(struct job *job)
                                           .device = job->arguments.common.device,
                                           .compile = TSSA_COMPILE_WAIT,
                                           .dump = print_stage,
-                                          .dump_user = &printer};
+                                          .dump_user = &printer,
+                                          .precision = job->arguments.common.precision};
     TRY(tssa_session_create(job->model, &options, &job->session));
     if (!printer.found)
         complain("note: --dump-ir=%s: the session fuses nothing, so there are no kernels",
@@ -201,6 +202,7 @@ static tssa_status *make_session(struct job *job)
                                           .remark = job->arguments.remarks ? remarks_add : NULL,
                                           .remark_user = &remarks,
                                           .poison = job->arguments.poison,
+                                          .precision = job->arguments.common.precision,
                                           .allow_tf32 = job->arguments.common.allow_tf32};
     tssa_status *status = tssa_session_create(job->model, &options, &job->session);
     if (!status)

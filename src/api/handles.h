@@ -70,8 +70,9 @@ tssa_status *model_change(struct tssa_model *model, bool raised);
 
 struct session_graph {
     struct ir_graph *own; /* NULL: it is the model's */
-    bool laid_out;        /* images are laid out as the device's library wants them */
-    bool fuses;           /* the device fuses ops of it */
+    bool raised;          /* its rules are not lowered yet */
+    bool differs; /* images are laid out as the device's library wants them, or floats relaxed */
+    bool fuses;   /* the device fuses ops of it */
 };
 
 /*
@@ -79,7 +80,7 @@ struct session_graph {
  */
 tssa_status *session_graph_clone(const struct tssa_model *model, struct device_context *device,
                                  const tssa_session_options *options, struct session_graph *made);
-/* Makes what was copied so a graph to make a plan of, where it was not fused. */
+/* Makes what was copied so a graph to make a plan of, where it is raised and was not fused. */
 tssa_status *session_graph_finish(struct ir_graph *own, struct device_context *device);
 /* Fuses what was copied so. What is fused and what is not goes to options->remark. */
 tssa_status *session_graph_fuse(struct ir_graph *own, struct device_context *device,

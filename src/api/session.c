@@ -82,14 +82,21 @@ static tssa_status *compile_waiting(const struct tssa_session *session,
     return device->compile_waiting(session->device);
 }
 
-/* What runs meanwhile is laid out, too. It is no copy of what is compiled, which ends first. */
-static tssa_status *make_first(const struct tssa_session *session, const struct tssa_model *model,
-                               struct session_graph *first)
+static tssa_status *finish_graph(const struct tssa_session *session,
+                                 const struct session_graph *made)
 {
-    static const tssa_session_options quiet = {.struct_size = sizeof quiet,
-                                               .compile = TSSA_COMPILE_OFF};
+    return made->own && made->raised ? session_graph_finish(made->own, session->device) : NULL;
+}
+
+/* What runs meanwhile is laid out and relaxed, too. It is no copy of what is compiled, which ends
+ * first. */
+static tssa_status *make_first(const struct tssa_session *session, const struct tssa_model *model,
+                               const tssa_session_options *options, struct session_graph *first)
+{
+    const tssa_session_options quiet = {
+        .struct_size = sizeof quiet, .compile = TSSA_COMPILE_OFF, .precision = options->precision};
     TRY(session_graph_clone(model, session->device, &quiet, first));
-    return first->own ? session_graph_finish(first->own, session->device) : NULL;
+    return finish_graph(session, first);
 }
 
 /* *own: of the session from the beginning, NULL: the model's; *second: what is compiled later,
@@ -102,10 +109,11 @@ static tssa_status *make_graphs(struct tssa_session *session, const struct tssa_
     *own = *second = NULL;
     TRY(session_graph_clone(model, session->device, options, &made));
     const bool later = made.fuses && is_later(session, options);
-    tssa_status *status = later && made.laid_out ? make_first(session, model, &first) : NULL;
+    tssa_status *status =
+        later && made.differs ? make_first(session, model, options, &first) : NULL;
     if (!status && made.own)
         status = made.fuses ? prepare_graph(session, model->context, made.own, options)
-                            : session_graph_finish(made.own, session->device);
+                            : finish_graph(session, &made);
     if (status) {
         ir_graph_free(first.own);
         ir_graph_free(made.own);
@@ -224,6 +232,8 @@ tssa_status *tssa_session_create(tssa_model *model, const tssa_session_options *
     if (options.compile != TSSA_COMPILE_OFF && options.compile != TSSA_COMPILE_WAIT &&
         options.compile != TSSA_COMPILE_BACKGROUND)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_create: there is no such `compile`");
+    if (options.precision != TSSA_PRECISION_EXACT && options.precision != TSSA_PRECISION_RELAXED)
+        return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_create: there is no such `precision`");
     const struct device *device = device_find(options.device);
     if (!device)
         return refuse_device(options.device);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The graph that a session's plan is made from. Where the session's device makes kernels of fused
- * ops, or its library computes convolutions in layouts of its own, it is a copy of the model's as
- * it was before its rules were lowered (they say what a kernel reads): images are laid out, ops are
- * fused as the device says, and what it has no kernel for is lowered as in the model. Else it is
- * the model's own graph.
+ * ops, its library computes convolutions in layouts of its own, or the session rounds otherwise, it
+ * is a copy of the model's as it was before its rules were lowered (they say what a kernel reads):
+ * floats are relaxed, images are laid out, ops are fused as the device says, and what it has no
+ * kernel for is lowered as in the model. Else it is the model's own graph.
  */
 #include "api/handles.h"
 #include "gir/fuse.h"
@@ -49,6 +49,22 @@ static tssa_optimize_options told(const tssa_session_options *options)
                                    .remark_user = options->remark_user};
 }
 
+/* ---- Precision ------------------------------------------------------------------------------- */
+
+static tssa_status *relax(struct ir_graph *graph)
+{
+    static const char *const names[] = {"relax_floats", "common_subexpressions", "dead_code"};
+    const tssa_optimize_options quiet = {.target = TSSA_TARGET_SESSION};
+    struct evaluator evaluator;
+    evaluator_init(&evaluator, graph->allocator);
+    const struct pipeline pipeline = {
+        .options = &quiet, .evaluate = evaluator_run, .evaluate_user = &evaluator};
+    tssa_status *status =
+        pipeline_run_passes(graph, names, sizeof names / sizeof *names, &pipeline);
+    evaluator_free(&evaluator);
+    return status;
+}
+
 /* ---- Layouts --------------------------------------------------------------------------------- */
 
 static tssa_status *find_conv(void *context, struct ir_op *op)
@@ -57,12 +73,12 @@ static tssa_status *find_conv(void *context, struct ir_op *op)
     return NULL;
 }
 
-static bool lays_out(const struct tssa_model *model, const struct device *device)
+static bool lays_out(const struct ir_graph *graph, const struct device *device)
 {
     bool any = false;
     if (!device->library || !device->library->convolves)
         return false;
-    tssa_status_free(ir_block_walk(model->raised->body, find_conv, &any));
+    tssa_status_free(ir_block_walk(graph->body, find_conv, &any));
     return any;
 }
 
@@ -96,19 +112,33 @@ static tssa_status *lay_out(struct ir_graph *graph, const struct device *device,
 
 /* ---- Kernels --------------------------------------------------------------------------------- */
 
+/* The copy, changed as the options and the device say. */
+static tssa_status *change(struct session_graph *made, const struct device *device,
+                           const tssa_session_options *options)
+{
+    if (options->precision == TSSA_PRECISION_RELAXED) {
+        TRY(relax(made->own));
+        made->differs = true;
+    }
+    bool laid_out = false;
+    if (made->raised && lays_out(made->own, device))
+        TRY(lay_out(made->own, device, options, &laid_out));
+    made->differs |= laid_out;
+    return NULL;
+}
+
 tssa_status *session_graph_clone(const struct tssa_model *model, struct device_context *device,
                                  const tssa_session_options *options, struct session_graph *made)
 {
-    const bool fuses = fusion_of(device, options->compile != TSSA_COMPILE_OFF);
-    *made = (struct session_graph){.fuses = fuses};
-    if (!model->raised)
+    const struct ir_graph *raised = model->raised;
+    *made = (struct session_graph){.raised = raised != NULL};
+    made->fuses = raised && fusion_of(device, options->compile != TSSA_COMPILE_OFF);
+    if (!made->fuses && options->precision == TSSA_PRECISION_EXACT &&
+        !(raised && lays_out(raised, device->device)))
         return NULL;
-    const bool any = lays_out(model, device->device);
-    if (!fuses && !any)
-        return NULL;
-    TRY(ir_clone_graph(model->raised, &made->own));
-    tssa_status *status = any ? lay_out(made->own, device->device, options, &made->laid_out) : NULL;
-    if (!status && (fuses || made->laid_out))
+    TRY(ir_clone_graph(raised ? raised : model->graph, &made->own));
+    tssa_status *status = change(made, device->device, options);
+    if (!status && (made->fuses || made->differs))
         return NULL;
     ir_graph_free(made->own);
     made->own = NULL;
@@ -219,7 +249,7 @@ tssa_status *session_graph_finish(struct ir_graph *graph, struct device_context 
     const struct pipeline pipeline = {.options = &quiet,
                                       .evaluate = evaluator_run,
                                       .evaluate_user = &evaluator,
-                                      .fusion = fusion_of(device, true)};
+                                      .fusion = fusion};
     tssa_status *status = pipeline_finish(graph, &pipeline);
     evaluator_free(&evaluator);
     return status;

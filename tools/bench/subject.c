@@ -100,6 +100,7 @@ static tssa_status *make_session(struct subject *subject, bool profile)
                                           .profile = profile,
                                           .compile = compile,
                                           .data_share = subject->share,
+                                          .precision = subject->precision,
                                           .allow_tf32 = subject->allow_tf32};
     return tssa_session_create(subject->model, &options, &subject->session);
 }
@@ -187,6 +188,7 @@ enum exit_code subject_open(struct subject *subject, const struct bench_argument
                                 .size = size,
                                 .device = arguments->common.device,
                                 .compile = arguments->common.compile,
+                                .precision = arguments->common.precision,
                                 .share = arguments->share,
                                 .allow_tf32 = arguments->common.allow_tf32};
     progress("loading %s", target->name);

@@ -34,6 +34,7 @@ struct subject {
     size_t prepare_peak, run_peak;     /* the most that was held before the first run, and since */
     const char *device;                /* NULL: the default one */
     tssa_compile compile;
+    tssa_precision precision;
     double share; /* as tssa_session_options.data_share */
     bool allow_tf32;
     bool counted; /* the device counts, and told `work` of the latest run */

@@ -78,6 +78,7 @@ struct common_arguments {
     double rtol, atol;
     const char *outputs;      /* names, with commas; NULL: all */
     const char *device;       /* NULL: the default one */
+    unsigned precision;       /* a tssa_precision */
     unsigned compile;         /* a tssa_compile, or COMPILE_UNSAID while options are read */
     const char *kernel_cache; /* as it was given; NULL: not at all */
     bool quiet, external_links;

@@ -113,6 +113,8 @@ static const struct option_word compile_words[] = {{"off", TSSA_COMPILE_OFF},
                                                    {"wait", TSSA_COMPILE_WAIT},
                                                    {"background", TSSA_COMPILE_BACKGROUND},
                                                    {NULL, 0}};
+static const struct option_word precision_words[] = {
+    {"exact", TSSA_PRECISION_EXACT}, {"relaxed", TSSA_PRECISION_RELAXED}, {NULL, 0}};
 
 /* ---- The table ------------------------------------------------------------------------------- */
 

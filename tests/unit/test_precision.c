@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sessions that round where chains of float16 end (tssa_session_options.precision): beside others
+ * of one model, which round after each operator, with kernels and without, at each level.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/dtype.h"
+#include "common/no_error.h"
+#include "tssa.h"
+
+/* (1 + 2^-10)^2 is 1 + 2^-9 + 2^-20, of which float16 has no last term. The product is returned as
+ * well, so that it is where one chain ends and another goes on. */
+static const char program[] = "graph (%x: f16[N]) -> (%y as \"y\", %p as \"p\") {\n"
+                              "  %b = Constant() {value = f16[] 1.001953125}\n"
+                              "  %p = Mul(%x, %x)\n"
+                              "  %y = Sub(%p, %b)\n"
+                              "  return(%y, %p)\n}\n";
+
+enum { N = 100 };
+
+struct scene {
+    tssa_context *context;
+    tssa_model *model;
+    tssa_value *x;
+};
+
+static void open_scene(struct scene *s, int level, int threads)
+{
+    const tssa_context_options options = {.struct_size = sizeof options, .threads = threads};
+    const tssa_optimize_options passes = {
+        .struct_size = sizeof passes, .level = level, .target = TSSA_TARGET_SESSION};
+    char path[] = "/tmp/tssa_precision_XXXXXX.tir";
+    const int descriptor = mkstemps(path, 4);
+    assert_true(descriptor >= 0);
+    assert_int_equal(write(descriptor, program, strlen(program)), strlen(program));
+    close(descriptor);
+    no_error(tssa_context_create(&options, &s->context));
+    no_error(tssa_model_load_file(s->context, path, NULL, &s->model));
+    unlink(path);
+    if (level)
+        no_error(tssa_model_optimize(s->model, &passes));
+    no_error(tssa_tensor_create(s->context, TSSA_FLOAT16, 1, (const int64_t[]){N}, &s->x));
+    for (size_t i = 0; i < N; i++)
+        dtype_store_double(TSSA_FLOAT16, (char *)tssa_tensor_data(s->x) + 2 * i, 1 + 0x1p-10);
+}
+
+static void close_scene(struct scene *s)
+{
+    tssa_value_free(s->x);
+    tssa_model_free(s->model);
+    tssa_context_free(s->context);
+}
+
+static tssa_session *make(const struct scene *s, tssa_compile compile, tssa_precision precision)
+{
+    const tssa_session_options options = {
+        .struct_size = sizeof options, .compile = compile, .precision = precision};
+    tssa_session *session;
+    no_error(tssa_session_create(s->model, &options, &session));
+    return session;
+}
+
+static void expect(const struct scene *s, tssa_session *session, double difference)
+{
+    tssa_value *outputs[2] = {NULL};
+    no_error(tssa_session_run(session, 1, &s->x, 2, outputs));
+    for (size_t i = 0; i < N; i++) {
+        const char *y = tssa_tensor_data(outputs[0]), *p = tssa_tensor_data(outputs[1]);
+        assert_true(dtype_load_double(TSSA_FLOAT16, y + 2 * i) == difference);
+        assert_true(dtype_load_double(TSSA_FLOAT16, p + 2 * i) == 1 + 0x1p-9);
+    }
+    tssa_value_free(outputs[0]);
+    tssa_value_free(outputs[1]);
+}
+
+static void test_sessions(void **state)
+{
+    static const tssa_compile compiles[] = {TSSA_COMPILE_OFF, TSSA_COMPILE_WAIT,
+                                            TSSA_COMPILE_BACKGROUND};
+    (void)state;
+    for (int level = 0; level <= 2; level++)
+        for (int threads = 1; threads <= 2; threads++) {
+            struct scene s;
+            tssa_session *exact[3], *relaxed[3];
+            open_scene(&s, level, threads);
+            for (int i = 0; i < 3; i++) {
+                exact[i] = make(&s, compiles[i], TSSA_PRECISION_EXACT);
+                relaxed[i] = make(&s, compiles[i], TSSA_PRECISION_RELAXED);
+            }
+            for (int round = 0; round < 3; round++)
+                for (int i = 0; i < 3; i++) {
+                    expect(&s, exact[i], 0);
+                    expect(&s, relaxed[i], 0x1p-20);
+                }
+            for (int i = 0; i < 3; i++) {
+                tssa_session_free(relaxed[i]);
+                expect(&s, exact[i], 0);
+                tssa_session_free(exact[i]);
+            }
+            close_scene(&s);
+        }
+}
+
+static void test_refused(void **state)
+{
+    struct scene s;
+    tssa_session *session;
+    const tssa_session_options options = {.struct_size = sizeof options,
+                                          .precision = (tssa_precision)2};
+    (void)state;
+    open_scene(&s, 0, 1);
+    tssa_status *status = tssa_session_create(s.model, &options, &session);
+    assert_int_equal(tssa_status_code(status), TSSA_INVALID_ARGUMENT);
+    tssa_status_free(status);
+    close_scene(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sessions),
+                                       cmocka_unit_test(test_refused)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
