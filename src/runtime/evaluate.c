@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "ir/memory.h"
+
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
 static void *limited_allocate(void *user, size_t size, size_t alignment)
@@ -82,9 +84,9 @@ static bool is_shared(const struct ir_op *op, const struct tensor *tensor)
 
 /* The result with the graph's life: views of constants share their memory. */
 static struct tensor *keep_tensor(struct arena *arena, const struct ir_op *op,
-                                  const struct tensor *from)
+                                  const struct kernel_place *place, const struct tensor *from)
 {
-    if (!is_shared(op, from))
+    if (!(place->data && from->data == place->data) && !is_shared(op, from))
         return copy_tensor(arena, from);
     struct tensor *tensor = arena_copy(arena, from, sizeof *from);
     if (tensor)
@@ -101,13 +103,14 @@ static bool are_tensors(const struct ir_op *op, const struct value *outputs)
 }
 
 static tssa_status *keep_results(struct ir_graph *graph, const struct ir_op *op,
-                                 const struct value *outputs, struct tensor **results)
+                                 const struct kernel_place *places, const struct value *outputs,
+                                 struct tensor **results)
 {
     if (!are_tensors(op, outputs))
         return NULL;
     for (uint32_t i = 0; i < op->n_results; i++)
         if (op->results[i].wanted) {
-            results[i] = keep_tensor(&graph->arena, op, &outputs[i].tensor);
+            results[i] = keep_tensor(&graph->arena, op, &places[i], &outputs[i].tensor);
             TRY_ALLOC(results[i]);
         }
     return NULL;
@@ -120,7 +123,31 @@ struct call {
     struct value *inputs, *outputs;
     const struct value **input_pointers;
     struct value **output_pointers;
+    struct kernel_place *places;
 };
+
+/* A large result is computed where it is kept: beside a copy of it, and in the gaps that such leave
+ * in the heap, weights would take half as much again. */
+#define PLACED ((size_t)1 << 20)
+
+static void place(struct arena *arena, const struct ir_value *result, struct kernel_place *place)
+{
+    const struct ir_type *type = result->type;
+    int64_t dims[TSSA_MAX_RANK];
+    size_t count, bytes;
+    if (!result->wanted || type->kind != TYPE_TENSOR || type->rank < 0 || ir_is_view(result) ||
+        dtype_info(type->dtype)->size == 0 || type->dtype == TSSA_STRING)
+        return;
+    for (int i = 0; i < type->rank; i++)
+        if (!dim_is_const(type->dims[i], &dims[i]))
+            return;
+    tssa_status *status = tensor_layout(type->dtype, type->rank, dims, &count, &bytes);
+    if (!status && bytes >= PLACED && bytes <= EVALUATOR_MAX_BYTES) {
+        place->data = arena_alloc_aligned(arena, bytes, TENSOR_ALIGNMENT);
+        place->size = place->data ? bytes : 0;
+    }
+    tssa_status_free(status);
+}
 
 static bool bind(struct arena *arena, const struct ir_op *op, struct call *call)
 {
@@ -128,7 +155,9 @@ static bool bind(struct arena *arena, const struct ir_op *op, struct call *call)
     call->outputs = ARENA_ARRAY(arena, struct value, op->n_results);
     call->input_pointers = ARENA_ARRAY(arena, const struct value *, op->n_operands);
     call->output_pointers = ARENA_ARRAY(arena, struct value *, op->n_results);
-    if (!call->inputs || !call->outputs || !call->input_pointers || !call->output_pointers)
+    call->places = ARENA_ARRAY(arena, struct kernel_place, op->n_results);
+    if (!call->inputs || !call->outputs || !call->input_pointers || !call->output_pointers ||
+        !call->places)
         return false;
     for (uint32_t i = 0; i < op->n_operands; i++) {
         const struct tensor *tensor = ir_value_constant(op->operands[i].value);
@@ -156,7 +185,8 @@ static tssa_status *run_kernel(struct evaluator *evaluator, const struct ir_op *
                                .n_inputs = op->n_operands,
                                .n_outputs = op->n_results,
                                .inputs = call->input_pointers,
-                               .outputs = call->output_pointers};
+                               .outputs = call->output_pointers,
+                               .places = call->places};
     tssa_status *status = kernel->run(&args);
     kernel_release(kernel, state);
     return status;
@@ -185,11 +215,13 @@ tssa_status *evaluator_run(void *user, struct ir_graph *graph, const struct ir_o
     evaluator->refused = false;
     if (!bind(&evaluator->scratch, op, &call))
         return status_out_of_memory();
+    for (uint32_t i = 0; i < op->n_results; i++)
+        place(&graph->arena, &op->results[i], &call.places[i]);
     tssa_status *status = run_kernel(evaluator, op, kernel, &call);
     if (status)
         status = forgive(evaluator, status);
     else
-        status = keep_results(graph, op, call.outputs, results);
+        status = keep_results(graph, op, call.places, call.outputs, results);
     for (uint32_t i = 0; i < op->n_results; i++)
         value_release(&call.outputs[i]);
     pool_trim(&evaluator->pool);

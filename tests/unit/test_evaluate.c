@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Results of constants (runtime/evaluate.h): large ones lie in the graph's arena at once, and too
+ * large ones are none. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/no_error.h"
+#include "ir/infer.h"
+#include "ir/parser.h"
+#include "runtime/evaluate.h"
+
+/* The elements of the last op but one of a graph of constants; NULL: it has no result. */
+static const struct tensor *evaluate(const char *text, struct ir_graph **graph)
+{
+    struct evaluator evaluator;
+    struct tensor *results[2] = {NULL};
+    no_error(ir_parse(&allocator_default, text, strlen(text), graph));
+    no_error(ir_infer_graph(*graph));
+    evaluator_init(&evaluator, &allocator_default);
+    no_error(evaluator_run(&evaluator, *graph, ir_block_return((*graph)->body)->prev, results));
+    evaluator_free(&evaluator);
+    return results[0];
+}
+
+static void test_large(void **state)
+{
+    struct ir_graph *graph;
+    (void)state;
+    const struct tensor *y = evaluate("graph () -> (%y) {\n"
+                                      "  %c = Constant() {value = f32[2, 1] [1, 2]}\n"
+                                      "  %s = Constant() {value = i64[2] [2, 300000]}\n"
+                                      "  %y = Expand(%c, %s)\n  return(%y)\n}\n",
+                                      &graph);
+    assert_non_null(y);
+    assert_null(y->owner);
+    assert_int_equal(tensor_count(y), 600000);
+    for (int i = 0; i < 600000; i++)
+        assert_true(((const float *)y->data)[i] == (i < 300000 ? 1 : 2));
+    ir_graph_free(graph);
+}
+
+static void test_too_large(void **state)
+{
+    struct ir_graph *graph;
+    (void)state;
+    assert_null(evaluate("graph () -> (%y) {\n"
+                         "  %c = Constant() {value = f32[1] [1]}\n"
+                         "  %s = Constant() {value = i64[1] [16777217]}\n"
+                         "  %y = Expand(%c, %s)\n  return(%y)\n}\n",
+                         &graph));
+    ir_graph_free(graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_large),
+                                       cmocka_unit_test(test_too_large)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
