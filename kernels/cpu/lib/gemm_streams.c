@@ -10,8 +10,8 @@
 /* Of the matrix. Of fewer, which a second-level cache holds from one run to the next, 8 rows take
  * twice as long as in a library; more are mostly read from memory, and take half as long. */
 #define MIN_BYTES (INT64_C(2) << 20)
-#define BLOCK 8    /* rows of the matrix that are read side by side */
-#define LEVEL 4096 /* sums that are kept at a time: 16 KiB */
+#define BLOCK 16   /* rows of the matrix that are read side by side */
+#define LEVEL 8192 /* sums that are kept at a time: 32 KiB */
 #define CHUNK ((int64_t)REDUCTION_RADIX * REDUCTION_RADIX) /* terms of two levels */
 #define MOST_TERMS (CHUNK * REDUCTION_RADIX)               /* of three */
 

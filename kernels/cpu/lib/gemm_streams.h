@@ -3,7 +3,7 @@
  * Products of a few rows by a matrix that no near cache holds, as decoders of text have them: one
  * row for each sequence, and all the weights of the network. They take as long as it takes to read
  * the matrix. So it is read once, from where it lies, some of its rows at a time, each along a
- * stretch of columns; the sums of these columns stay in the first-level cache meanwhile. (Tiles
+ * stretch of columns; the sums of these columns stay in a near cache meanwhile. (Tiles
  * whose sums are registers read a few neighbours of every row of the matrix, each of which lies in
  * another page: at half the speed. A copy in panels would be read as fast, but lies in memory
  * beside the weights and takes longer to make than many runs.)
