@@ -249,7 +249,7 @@ tssa_status *session_graph_finish(struct ir_graph *graph, struct device_context 
     const struct pipeline pipeline = {.options = &quiet,
                                       .evaluate = evaluator_run,
                                       .evaluate_user = &evaluator,
-                                      .fusion = fusion};
+                                      .fusion = fusion_of(device, true)};
     tssa_status *status = pipeline_finish(graph, &pipeline);
     evaluator_free(&evaluator);
     return status;
