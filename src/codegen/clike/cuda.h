@@ -58,11 +58,12 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 }
 
 /* Functions, and memory that they are given. */
-/* Blocks are 8 warps (launcher.c). Who is not told of how many run side by side saves registers for
- * more than there is use for, by waiting for each load before the next. */
-#define KERNEL extern "C" __global__ void __launch_bounds__(256, 2)
+#define KERNEL extern "C" __global__ void
 /* One whose blocks have so many threads, of which so many blocks should run side by side. */
 #define KERNEL_FOR(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
+/* A launch that combines. The compiler, if it is not told that few blocks (of 8 warps, see
+ * launcher.c) will do, saves registers: it waits for each load before the next. */
+#define KERNEL_THAT_COMBINES KERNEL_FOR(256, 2)
 #define OPERAND const char *__restrict__
 #define RESULT char *__restrict__
 #define OPERAND_IN_PLACE const char *

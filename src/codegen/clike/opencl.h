@@ -65,6 +65,7 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 /* Functions, and memory that they are given. */
 #define KERNEL __kernel void
 #define KERNEL_FOR(threads, blocks) __kernel void
+#define KERNEL_THAT_COMBINES KERNEL
 #define OPERAND __global const char *restrict
 #define RESULT __global char *restrict
 #define OPERAND_IN_PLACE __global const char *

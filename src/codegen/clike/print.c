@@ -400,12 +400,11 @@ static void print_elements(struct printer *p)
     close_block(p);
 }
 
-/* What a thread goes over: elements of a grid, or what is along a row, or down a column. */
+/* What a thread goes over: along a row, or down a column. */
 struct walk {
     const char *number, *from, *step, *end;
 };
-static const struct walk each_thread = {"i", "PART_THREAD", "PART_THREADS", "n"},
-                         along_row = {"i", "LANE", "LANE_COUNT", "n"},
+static const struct walk along_row = {"i", "LANE", "LANE_COUNT", "n"},
                          down_column = {"r", "0", "1", "rows"};
 
 static void open_walk(struct printer *p, const struct walk *walk, const char *from)
@@ -441,9 +440,9 @@ static void print_several(struct printer *p, const struct walk *walk, unsigned e
     close_block(p);
 }
 
-static void print_walk(struct printer *p, const struct walk *walk, unsigned most)
+static void print_walk(struct printer *p, const struct walk *walk)
 {
-    const unsigned each = several(p) < most ? several(p) : most;
+    const unsigned each = several(p);
     if (each > 1) {
         print_several(p, walk, each);
         return;
@@ -464,20 +463,23 @@ static void come_to(const struct printer *p, const char *format)
     }
 }
 
-/* Of a grid: there is one row, of all. */
+/* Of a grid: there is one row, of all. Many threads wait for memory in turn here: several elements
+ * of each at a time won nothing on an H200. */
 static void print_threads(struct printer *p)
 {
     print_once(p);
     print_stores(p); /* checks, which all threads make */
     find_steps(p);
-    print_walk(p, &each_thread, 4);
+    open_block(p, "EACH_THREAD(i, n)");
+    print_steps(p);
+    close_block(p);
 }
 
 /* A loop over a row or column, and what its reductions, if there are any, have come to. */
 static void print_reducing(struct printer *p, const struct walk *walk, const char *comes_to)
 {
     begin_levels(p);
-    print_walk(p, walk, 8);
+    print_walk(p, walk);
     join_levels(p);
     come_to(p, comes_to);
 }
@@ -862,6 +864,16 @@ static void print_parts(struct printer *p, const struct gir_kernel *const *kerne
     }
 }
 
+/* Does a part reduce something? */
+static bool combines(const struct gir_kernel *const *kernels, uint32_t n)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < n; k++)
+        for (uint32_t i = 0; i < kernels[k]->n_codes; i++)
+            any |= gir_codes(kernels[k])[i].op == GIR_REDUCE;
+    return any;
+}
+
 bool clike_print_launch(const struct gir_kernel *const *kernels, uint32_t n,
                         enum clike_dialect dialect, const char *name, struct text *text)
 {
@@ -870,7 +882,8 @@ bool clike_print_launch(const struct gir_kernel *const *kernels, uint32_t n,
         begin(&p, kernels[p.part]);
         print_part(&p, name);
     }
-    text_printf(text, "KERNEL %s(\n    ", name);
+    text_printf(text, "%s %s(\n    ", combines(kernels, n) ? "KERNEL_THAT_COMBINES" : "KERNEL",
+                name);
     print_params_of_parts(&p, kernels, n, false, declare_param_of_part, ", int64_t end%" PRIu32);
     text_printf(text, ")\n{\n    BEGIN_LAUNCH(%" PRIu32 ")\n", count_shared(&p, kernels, n));
     p.depth = 1;

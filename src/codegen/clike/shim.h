@@ -11,6 +11,7 @@
 
 #define KERNEL static void
 #define KERNEL_FOR(threads, blocks) KERNEL
+#define KERNEL_THAT_COMBINES KERNEL
 #define OPERAND const char *restrict
 #define RESULT char *restrict
 #define OPERAND_IN_PLACE const char *

@@ -310,6 +310,7 @@ static tssa_status *read_engine(struct cudnn *cudnn, struct engine *engine)
     TRY(read_notes(cudnn, descriptor, DNN_ENGINE_BEHAVIOR_NOTE, DNN_TYPE_BEHAVIOR_NOTE, &behavior));
     engine->tensor_core = (numerical & NOTE(TENSOR_CORE)) != 0;
     engine->narrows = (numerical & (NOTE(DOWN_CONVERT_INPUTS) | NOTE(REDUCED_PRECISION))) != 0;
+    engine->transforms = (numerical & NOTE(WINOGRAD)) != 0;
     engine->varies = (numerical & NOTE(NONDETERMINISTIC)) != 0;
     engine->compiled = (behavior & NOTE(RUNTIME_COMPILATION)) != 0;
     return NULL;
@@ -318,7 +319,8 @@ static tssa_status *read_engine(struct cudnn *cudnn, struct engine *engine)
 bool cudnn_engine_suits(const struct engine *engine, tssa_dtype dtype, bool allow_tf32)
 {
     const bool in_tf32 = engine->tensor_core && dtype == TSSA_FLOAT;
-    return !engine->narrows && !engine->varies && (allow_tf32 || !in_tf32);
+    const bool rounds = engine->transforms && tssa_dtype_size(dtype) == 2;
+    return !engine->narrows && !engine->varies && !rounds && (allow_tf32 || !in_tf32);
 }
 
 /* Appends what one mode of the heuristic proposes. */

@@ -63,6 +63,8 @@ struct engine {
     bool tensor_core; /* of float32: in TF32 */
     bool compiled;    /* at run time, which takes long */
     bool narrows;     /* operands or sums are rounded to less than the type */
+    bool transforms;  /* of two-byte floats: operands are combined before they are multiplied, and
+                         rounded in between */
     bool varies;      /* not the same bits each time */
 };
 
