@@ -5,7 +5,8 @@
  * k0 compares all elements with each other for that (ranks.h); keys of the others are in the
  * block's memory, as many as it has threads at a time. k1, of long lines of which few are wanted,
  * goes through the line some times to find what divides these from the others, and sorts only
- * these; a line is a block's. k2 does both, of several lists.
+ * these; a line is a block's. k2 does both, of several lists; of lists of which most elements are
+ * the last possible ones, as -inf where the highest are wanted, k3 finds the others before.
  */
 /* Smaller for what comes earlier. */
 SCALAR_FN T_BITS key_of(T x, int64_t largest)
@@ -205,13 +206,17 @@ SCALAR_FN uint64_t sum_of(SHARED_PLACE(uint64_t) sums, uint64_t own)
     return sum;
 }
 
-/* The limit of k elements, of which there are more. Each step finds two bits more: in which of four
- * parts the k-th one is, until a part ends with it. First those of its key; those of its number
- * only if the next one has that key, too. */
+/* The limit of k elements; of all, if there are no more. Each step finds two bits more: in which of
+ * four parts the k-th one is, until a part ends with it. First those of its key; those of its
+ * number only if the next one has that key, too. */
 SCALAR_FN struct limit limit_of(struct line line, int k, SHARED_PLACE(uint64_t) sums)
 {
     struct limit limit = {0, 0};
-    int number_bits = 2, is_found = 0;
+    int number_bits = 2, is_found = k >= line.n;
+    if (is_found) {
+        limit.key = (T_BITS)-1;
+        limit.number = INT32_MAX;
+    }
     while (1 << number_bits < line.n)
         number_bits += 2;
     for (int bit = number_bits + 8 * (int)sizeof(T) - 2; !is_found; bit -= 2) {
@@ -282,15 +287,21 @@ PART sort(int room, SHARED_PLACE(T_BITS) keys, SHARED_PLACE(int) numbers)
     MEET;
 }
 
-/* No more than MOST_CHOSEN, and not all, of a line, whose elements COUNT_BITS can count. */
-PART choose(struct line line, int k, struct places to, SHARED_PLACE(uint64_t) sums,
-            SHARED_PLACE(T_BITS) keys, SHARED_PLACE(int) numbers)
+/* No more than MOST_CHOSEN of a line, whose elements COUNT_BITS can count. */
+PART choose_numbers(struct line line, int k, SHARED_PLACE(uint64_t) sums, SHARED_PLACE(T_BITS) keys,
+                    SHARED_PLACE(int) numbers)
 {
     int room = 1;
     while (room < k)
         room *= 2;
     gather(line, limit_of(line, k, sums), k, room, sums, keys, numbers);
     sort(room, keys, numbers);
+}
+
+PART choose(struct line line, int k, struct places to, SHARED_PLACE(uint64_t) sums,
+            SHARED_PLACE(T_BITS) keys, SHARED_PLACE(int) numbers)
+{
+    choose_numbers(line, k, sums, keys, numbers);
     for (int i = OWN; i < k; i += THREADS)
         put(line, to, i, numbers[i]);
 }
@@ -362,5 +373,212 @@ KERNEL k2(LIST(0), LIST(1), LIST(2), LIST(3), LIST(4), LIST(5), LIST(6), LIST(7)
                 k, to, keys, numbers);
         choose(line_of(x, 0, chooses ? n : 0, 1, how & LARGEST), chooses ? (int)k : 0, to, sums,
                keys, numbers);
+    }
+}
+
+/* ---- What is sifted -------------------------------------------------------------------------- */
+
+/*
+ * A chunk of a list has the places of those of its elements that are not -inf, in their order, in
+ * memory that has room for all: of `chunks` of all lists first how many there are of each, then
+ * their places, then, of each list, the places of all of them, and the elements there.
+ */
+#define EACH_SIFTED 8 /* of a thread: as lists.c has it */
+#define CHUNK (EACH_SIFTED * THREADS)
+#define MOST_CHUNKS 1024 /* of a list: as lists.c has it */
+#define COUNT_AT(chunk) ((chunk) * (int64_t)sizeof(int64_t))
+#define SIFTED_AT(chunks, chunk)                                                                   \
+    ((chunks) * (int64_t)sizeof(int64_t) + (chunk)*CHUNK * (int64_t)sizeof(int32_t))
+#define JOINED_AT(chunks, chunk) SIFTED_AT(chunks, (chunks) + (chunk))
+#define VALUES_AT(chunks, chunk)                                                                   \
+    (SIFTED_AT(chunks, 2 * (chunks)) + (chunk)*CHUNK * (int64_t)sizeof(T))
+
+/* Of -inf, where the highest are wanted. */
+SCALAR_FN T_BITS key_of_last(void)
+{
+    const T_BITS sign = (T_BITS)((T_BITS)1 << (8 * sizeof(T) - 1));
+#ifdef T_IS_FLOAT
+    return (T_BITS)(sign | (T_BITS)((T_BITS)~sign >> (sizeof(T) == 8 ? 52 : 23)
+                                                         << (sizeof(T) == 8 ? 52 : 23)));
+#else
+    return sign;
+#endif
+}
+
+struct sum {
+    int before, all;
+};
+
+/* What the threads before this one have, and all of them. */
+SCALAR_FN struct sum sum_up(SHARED_PLACE(int) sums, int own)
+{
+    struct sum sum = {0, 0};
+    MEET;
+    sums[OWN] = own;
+    MEET;
+    for (int other = 0; other < THREADS; other++) {
+        sum.before += other < OWN ? sums[other] : 0;
+        sum.all += sums[other];
+    }
+    return sum;
+}
+
+#undef LIST
+#undef TAKE
+#undef TAKE_NEXT
+#define LIST(i) GIVEN(OPERAND, x##i), int64_t end##i, int64_t n##i
+#define TAKE(i)                                                                                    \
+    {                                                                                              \
+        x = PLACE_OF(x##i);                                                                        \
+        end = end##i;                                                                              \
+        n = n##i;                                                                                  \
+    }
+#define TAKE_NEXT(i)                                                                               \
+    if (chunk >= end) {                                                                            \
+        begin = end;                                                                               \
+        TAKE(i)                                                                                    \
+    }
+
+/* A chunk for a block. */
+KERNEL k3(LIST(0), LIST(1), LIST(2), LIST(3), LIST(4), LIST(5), LIST(6), LIST(7),
+          GIVEN(RESULT, sifted), int64_t chunks)
+{
+    AFTER_OTHERS;
+    SHARED(int, counts[THREADS]);
+    for (int64_t chunk = BLOCK; chunk < chunks; chunk += BLOCKS) {
+        OPERAND_IN_PLACE x;
+        int64_t begin = 0, end, n;
+        TAKE(0)
+        TAKE_NEXT(1)
+        TAKE_NEXT(2)
+        TAKE_NEXT(3)
+        TAKE_NEXT(4)
+        TAKE_NEXT(5)
+        TAKE_NEXT(6)
+        TAKE_NEXT(7)
+        const struct line line = line_of(x, 0, n, 1, 1);
+        const int first = (int)(chunk - begin) * CHUNK + OWN * EACH_SIFTED;
+        int found = 0, own = 0;
+        for (int e = 0; e < EACH_SIFTED && first + e < line.n; e++)
+            if (key_at(line, first + e) != key_of_last()) {
+                found |= 1 << e;
+                own++;
+            }
+        const struct sum sum = sum_up(counts, own);
+        int at = sum.before;
+        if (OWN == 0)
+            STORE(int64_t, PLACE_OF(sifted), COUNT_AT(chunk), (int64_t)sum.all);
+        for (int e = 0; e < EACH_SIFTED; e++)
+            if (found >> e & 1) {
+                STORE(int32_t, PLACE_OF(sifted),
+                      SIFTED_AT(chunks, chunk) + at * (int64_t)sizeof(int32_t), first + e);
+                at++;
+            }
+    }
+}
+
+/* Where the elements of a list are, one behind the other, and the elements. How many there are. */
+SCALAR_FN int join_sifted(struct line line, RESULT_IN_PLACE sifted, int64_t chunks, int64_t first,
+                          SHARED_PLACE(int) counts, SHARED_PLACE(int) starts)
+{
+    const int own_chunks = (line.n + CHUNK - 1) / CHUNK,
+              each = (own_chunks + THREADS - 1) / THREADS;
+    int own = 0;
+    for (int c = OWN * each; c < (OWN + 1) * each && c < own_chunks; c++) {
+        starts[c] = own;
+        own += (int)LOAD(int64_t, sifted, COUNT_AT(first + c));
+    }
+    const struct sum sum = sum_up(counts, own);
+    for (int c = OWN * each; c < (OWN + 1) * each && c < own_chunks; c++)
+        starts[c] += sum.before;
+    MEET;
+    for (int i = OWN; i < sum.all; i += THREADS) {
+        int low = 0, high = own_chunks;
+        while (high - low > 1) {
+            const int middle = (low + high) / 2;
+            if (starts[middle] <= i)
+                low = middle;
+            else
+                high = middle;
+        }
+        const int place =
+            LOAD(int32_t, sifted,
+                 SIFTED_AT(chunks, first + low) + (i - starts[low]) * (int64_t)sizeof(int32_t));
+        STORE(int32_t, sifted, JOINED_AT(chunks, first) + i * (int64_t)sizeof(int32_t), place);
+        STORE(T, sifted, VALUES_AT(chunks, first) + i * (int64_t)sizeof(T),
+              LOAD(T, line.first, place * line.step));
+    }
+    MEET_IN_MEMORY;
+    return sum.all;
+}
+
+/* Behind those that are there the first others, until there are k. */
+PART fill_up(struct line line, int from, int k, struct places to, SHARED_PLACE(int) counts)
+{
+    for (int first = 0; from < k; first += THREADS) {
+        const int i = first + OWN, is_last = i < line.n && key_at(line, i) == key_of_last();
+        const struct sum sum = sum_up(counts, is_last);
+        if (is_last && from + sum.before < k)
+            put(line, to, from + sum.before, i);
+        from += sum.all;
+    }
+}
+
+#undef LIST
+#undef TAKE
+#undef TAKE_NEXT
+#define LIST(i)                                                                                    \
+    GIVEN(OPERAND, x##i), GIVEN(RESULT, values##i), GIVEN(RESULT, indices##i), int64_t end##i,     \
+        int64_t n##i, int64_t k##i, int64_t how##i, int64_t chunk##i
+#define TAKE(i)                                                                                    \
+    {                                                                                              \
+        x = PLACE_OF(x##i);                                                                        \
+        values = PLACE_OF(values##i);                                                              \
+        indices = PLACE_OF(indices##i);                                                            \
+        end = end##i;                                                                              \
+        n = n##i;                                                                                  \
+        k = k##i;                                                                                  \
+        how = how##i;                                                                              \
+        chunk = chunk##i;                                                                          \
+    }
+#define TAKE_NEXT(i)                                                                               \
+    if (job >= end)                                                                                \
+    TAKE(i)
+
+/* A list for a block; `chunk` is its first one. No list has fewer elements than are wanted. */
+KERNEL k4(LIST(0), LIST(1), LIST(2), LIST(3), LIST(4), LIST(5), LIST(6), LIST(7),
+          GIVEN(RESULT, sifted), int64_t jobs, int64_t chunks)
+{
+    AFTER_OTHERS;
+    SHARED(uint64_t, sums[THREADS + LANE_COUNT]);
+    SHARED(T_BITS, keys[MOST_CHOSEN]);
+    SHARED(int, numbers[MOST_CHOSEN]);
+    SHARED(int, counts[THREADS]);
+    SHARED(int, starts[MOST_CHUNKS]);
+    for (int64_t job = BLOCK; job < jobs; job += BLOCKS) {
+        OPERAND_IN_PLACE x;
+        RESULT_IN_PLACE values;
+        RESULT_IN_PLACE indices;
+        int64_t end, n, k, how, chunk;
+        TAKE(0)
+        TAKE_NEXT(1)
+        TAKE_NEXT(2)
+        TAKE_NEXT(3)
+        TAKE_NEXT(4)
+        TAKE_NEXT(5)
+        TAKE_NEXT(6)
+        TAKE_NEXT(7)
+        const struct places to =
+            places_of(values, indices, 0, k, 1, how & WITH_VALUES, how & WITH_INDICES);
+        const struct line all = line_of(x, 0, n, 1, 1);
+        const int found = join_sifted(all, PLACE_OF(sifted), chunks, chunk, counts, starts),
+                  chosen = found < k ? found : (int)k;
+        choose_numbers(line_of(PLACE_OF(sifted) + VALUES_AT(chunks, chunk), 0, found, 1, 1), chosen,
+                       sums, keys, numbers);
+        for (int i = OWN; i < chosen; i += THREADS)
+            put(all, to, i,
+                LOAD(int32_t, PLACE_OF(sifted),
+                     JOINED_AT(chunks, chunk) + numbers[i] * (int64_t)sizeof(int32_t)));
+        fill_up(all, chosen, (int)k, to, counts);
     }
 }

@@ -412,6 +412,67 @@ static void test_sorted_lists(void **state)
     }
 }
 
+/* -inf, but for some, which are few values, or NaN, and lie anywhere or at the end. */
+static void add_masked(struct operands *o, tssa_dtype dtype, int64_t n, int percent)
+{
+    struct tensor *x = operands_add(o, dtype, 1, &n);
+    const int64_t from = random_chance(&o->random, 30) ? n - n / 8 : 0;
+    for (int64_t i = 0; i < n; i++) {
+        const bool there = i >= from && random_chance(&o->random, percent);
+        const double value =
+            random_chance(&o->random, 2) ? NAN : (double)random_int(&o->random, -200, 200) / 8;
+        dtype_store_double(dtype, (char *)x->data + (size_t)i * tssa_dtype_size(dtype),
+                           there ? value : -INFINITY);
+    }
+}
+
+/* Of long lists that are -inf, but for some, these are found before they are sorted; -inf comes
+ * behind them. */
+static void test_sifted_lists(void **state)
+{
+    static const int shares[] = {0, 1, 10, 60, 100};
+    for (size_t t = 0; t < 2; t++) {
+        struct grids_run run;
+        struct operands o;
+        open_sorted(&run, *state, t);
+        operands_open(&o, 69 + t);
+        for (int i = 0; i < ROUNDS / 10; i++) {
+            for (int k = 0; k < 3; k++)
+                add_masked(&o, ranked_types[t], random_int(&o.random, 7000, 30000),
+                           shares[random_int(&o.random, 0, 4)]);
+            for (int k = 0; k < 3; k++) {
+                const int64_t wanted = random_int(&o.random, 0, 1024);
+                add_ints(&o, 1, &wanted);
+            }
+            grids_run_same(&run, o.given);
+            assert_true(run.counts.launches <= most_launches(*state, 3));
+            operands_clear(&o);
+        }
+        grids_run_close(&run);
+    }
+}
+
+/* A list by itself is sifted, too, where its sizes say so, be it as long as it likes. */
+static void test_long_list_alone(void **state)
+{
+    struct grids_run run;
+    struct operands o;
+    grids_run_open_typed(&run, *state,
+                         "graph @g opset(\"\": 18) ir_version(8) (%x: @@@[100000]) -> (%v, %i) {\n"
+                         "  %k = Constant() {value = i64[1] [1000]}\n"
+                         "  %v, %i = TopK@11(%x, %k) {axis = 0, largest = 1, sorted = 1}\n"
+                         "  return(%v, %i)\n"
+                         "}\n",
+                         "f32");
+    operands_open(&o, 70);
+    add_masked(&o, TSSA_FLOAT, 100000, 3);
+    grids_run_same(&run, o.given);
+    if (strcmp(*state, "cuda") == 0)
+        assert_int_equal(run.counts.launches, 2);
+    operands_clear(&o);
+    grids_run_close(&run);
+}
+
 /* ---- Scatter --------------------------------------------------------------------------------- */
 
 /* Indices of dims that are at least 1, counted from the end at times; with `bad`, one that is out
@@ -864,6 +925,8 @@ static int run_on(const char *device)
                                        OF_DEVICE(test_topk),
                                        OF_DEVICE(test_topk_of_long_lines),
                                        OF_DEVICE(test_sorted_lists),
+                                       OF_DEVICE(test_sifted_lists),
+                                       OF_DEVICE(test_long_list_alone),
                                        OF_DEVICE(test_scatter),
                                        OF_DEVICE(test_scatter_of_unlike_shapes),
                                        OF_DEVICE(test_nms),

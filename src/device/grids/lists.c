@@ -75,7 +75,7 @@ static tssa_status *make_output(struct kernel_args *args, uint32_t result, tssa_
 }
 
 /* What launches are given, of all lists, and of those that there are not. */
-#define MOST_PARAMS (IR_FUSE_LISTS * 7 + 8)
+#define MOST_PARAMS (IR_FUSE_LISTS * 8 + 8)
 
 struct call {
     struct kernel_args *args;
@@ -291,15 +291,36 @@ static tssa_status *run_found(struct kernel_args *args)
 /* As the text has them. */
 enum { LARGEST = 1, WITH_VALUES = 2, WITH_INDICES = 4, CHOOSES = 8 };
 
+/* One block goes through a list some 16 times to choose from it. Of a longer one than this, of
+ * which the highest are wanted, all blocks find before which elements are more than -inf: a mask
+ * has left few of them (passes/lower/bound_lists.c). */
+#define SIFT_FROM 8192
+#define MOST_CHUNKS 1024 /* as the text has it */
+
 struct sorted {
     int64_t n, k, jobs, how;
+    int64_t chunk, chunks; /* the first one, and how many, if it is sifted */
     struct tensor *values, *indices;
 };
 
-static tssa_status *make_sorted(const struct call *call, const struct member *member,
-                                struct sorted *list)
+struct sorting {
+    struct call *call;
+    struct sorted lists[IR_FUSE_LISTS];
+    tssa_dtype dtype;
+    int64_t chunks; /* of all that are sifted */
+};
+
+static bool is_sifted(const struct sorting *s, const struct sorted *list)
 {
-    struct kernel_args *args = call->args;
+    const int how = LARGEST | CHOOSES;
+    return dtype_in(T_F32F64, s->dtype) && (list->how & how) == how && list->n > SIFT_FROM &&
+           list->chunks <= MOST_CHUNKS;
+}
+
+static tssa_status *make_sorted(struct sorting *s, const struct member *member, struct sorted *list)
+{
+    struct kernel_args *args = s->call->args;
+    const int64_t threads = grids_threads(args->env->stream->context);
     const struct tensor *x;
     TRY(kernel_tensor(args, member->operands[0], &x));
     TRY(grids_int(args, member->operands[1], &list->k));
@@ -311,19 +332,30 @@ static tssa_status *make_sorted(const struct call *call, const struct member *me
                      list->n);
     TRY(make_output(args, member->results[0], x->dtype, 1, &list->k, &list->values));
     TRY(make_output(args, member->results[1], TSSA_INT64, 1, &list->k, &list->indices));
-    const bool chooses = grids_topk_chooses(call->lists->n, list->n, list->k);
+    const bool chooses = grids_topk_chooses(s->call->lists->n, list->n, list->k);
     list->how = (member->largest ? LARGEST : 0) | (list->values ? WITH_VALUES : 0) |
                 (list->indices ? WITH_INDICES : 0) | (chooses ? CHOOSES : 0);
-    if (list->k && (list->values || list->indices))
-        list->jobs = chooses ? 1 : grids_ranked_blocks(list->n);
+    if (!list->k || (!list->values && !list->indices))
+        return NULL;
+    list->jobs = chooses ? 1 : grids_ranked_blocks(list->n);
+    list->chunk = s->chunks;
+    list->chunks = parts_of(list->n, threads * CHUNK_EACH);
+    if (!is_sifted(s, list)) {
+        list->chunks = 0;
+        return NULL;
+    }
+    s->chunks += list->chunks;
     return NULL;
 }
 
-static void add_sorted(struct call *call, const struct sorted *lists, uint32_t i, int64_t *end)
+/* A list of those that are sifted, or of the others, or one that there is not. */
+static void add_sorted(struct sorting *s, uint32_t i, bool sifted, int64_t *end)
 {
-    const struct sorted *list = &lists[i < call->lists->n ? i : 0];
+    struct call *call = s->call;
+    const struct sorted *list = &s->lists[i < call->lists->n ? i : 0];
     const struct device_place nowhere = call->from[0];
-    *end += i < call->lists->n ? list->jobs : 0;
+    if (i < call->lists->n && (list->chunks != 0) == sifted)
+        *end += list->jobs;
     add(call, grids_memory(call->from[i < call->lists->n ? i : 0]));
     add(call, grids_memory(list->values ? grids_place(list->values) : nowhere));
     add(call, grids_memory(list->indices ? grids_place(list->indices) : nowhere));
@@ -331,21 +363,72 @@ static void add_sorted(struct call *call, const struct sorted *lists, uint32_t i
     add(call, grids_number(list->n));
     add(call, grids_number(list->k));
     add(call, grids_number(list->how));
+    if (sifted)
+        add(call, grids_number(list->chunk));
+}
+
+/* Counts of chunks, then room for the places of all elements, twice, and for them
+ * (kernels/grids/topk.h). */
+static tssa_status *make_sifted(struct sorting *s)
+{
+    const int64_t threads = grids_threads(s->call->args->env->stream->context);
+    const size_t element = 2 * sizeof(int32_t) + tssa_dtype_size(s->dtype),
+                 chunk = sizeof(int64_t) + (size_t)threads * CHUNK_EACH * element;
+    return kernel_scratch(s->call->args, (size_t)s->chunks * chunk, &s->call->counts);
+}
+
+static tssa_status *launch_topk(struct sorting *s, uint32_t function, int64_t jobs)
+{
+    return grids_launch_text(s->call->args->env->stream, GRIDS_TEXT_TOPK, s->dtype, function, jobs,
+                             s->call->params, s->call->n_params);
+}
+
+static tssa_status *sift(struct sorting *s)
+{
+    struct call *call = s->call;
+    int64_t end = 0;
+    TRY(make_sifted(s));
+    call->n_params = 0;
+    for (uint32_t i = 0; i < IR_FUSE_LISTS; i++) {
+        const uint32_t of = i < call->lists->n ? i : 0;
+        end += i < call->lists->n ? s->lists[i].chunks : 0;
+        add(call, grids_memory(call->from[of]));
+        add(call, grids_number(end));
+        add(call, grids_number(s->lists[of].n));
+    }
+    add(call, grids_memory(grids_buffer(call->counts)));
+    add(call, grids_number(s->chunks));
+    return launch_topk(s, 3, s->chunks);
+}
+
+static tssa_status *sort(struct sorting *s, bool sifted)
+{
+    struct call *call = s->call;
+    int64_t end = 0;
+    call->n_params = 0;
+    for (uint32_t i = 0; i < IR_FUSE_LISTS; i++)
+        add_sorted(s, i, sifted, &end);
+    if (sifted)
+        add(call, grids_memory(grids_buffer(call->counts)));
+    add(call, grids_number(end));
+    if (sifted)
+        add(call, grids_number(s->chunks));
+    return launch_topk(s, sifted ? 4 : 2, end);
 }
 
 static tssa_status *sort_all(struct call *call)
 {
-    struct sorted lists[IR_FUSE_LISTS] = {0};
-    int64_t end = 0;
+    struct sorting s = {.call = call,
+                        .dtype =
+                            call->args->inputs[call->lists->members[0].operands[0]]->tensor.dtype};
     for (uint32_t i = 0; i < call->lists->n; i++)
-        TRY(make_sorted(call, &call->lists->members[i], &lists[i]));
+        TRY(make_sorted(&s, &call->lists->members[i], &s.lists[i]));
     TRY(find_operands(call));
-    for (uint32_t i = 0; i < IR_FUSE_LISTS; i++)
-        add_sorted(call, lists, i, &end);
-    add(call, grids_number(end));
-    const tssa_dtype dtype = call->args->inputs[call->lists->members[0].operands[0]]->tensor.dtype;
-    return grids_launch_text(call->args->env->stream, GRIDS_TEXT_TOPK, dtype, 2, end, call->params,
-                             call->n_params);
+    if (s.chunks) {
+        TRY(sift(&s));
+        TRY(sort(&s, true));
+    }
+    return sort(&s, false);
 }
 
 static tssa_status *run_sorted(struct kernel_args *args)
@@ -372,7 +455,22 @@ const struct kernel *grids_lists_find(const struct ir_op *op)
     return ir_op_is(body->first, IR_OP_NonZero) ? &found : &sorted;
 }
 
+/* A long list of which few are wanted is sifted. */
+static bool is_long(const struct ir_op *op)
+{
+    const struct tensor *k = ir_value_constant(ir_operand(op, 1));
+    const struct ir_type *type = ir_operand(op, 0)->type;
+    int64_t n;
+    return dtype_in(T_F32F64, type->dtype) && dim_is_const(type->dims[0], &n) && n > SIFT_FROM &&
+           k && tensor_count(k) == 1 && k->dtype == TSSA_INT64 &&
+           grids_topk_chooses(n, *(const int64_t *)k->data);
+}
+
 const struct kernel *grids_lists_find_one(const struct ir_op *op)
 {
-    return ir_op_is(op, IR_OP_NonZero) && ir_fuse_lists(op) ? &found : NULL;
+    if (!ir_fuse_lists(op))
+        return NULL;
+    if (ir_op_is(op, IR_OP_NonZero))
+        return &found;
+    return is_long(op) ? &sorted : NULL;
 }
