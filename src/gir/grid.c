@@ -333,6 +333,23 @@ static tssa_status *make_all(struct grid_maker *m, uint32_t *part_of, bool *mark
     return status ? status : m->status;
 }
 
+/* Of more elements than these, the highest of all has a kernel of its own, of many blocks: a row is
+ * a warp's. */
+#define MOST_IN_ROW 128
+
+static bool is_long_extreme(const struct ir_op *op)
+{
+    const bool is_one = ir_op_is(op, IR_OP_ReduceMax) || ir_op_is(op, IR_OP_ReduceMin);
+    const struct ir_type *type = is_one ? ir_operand(op, 0)->type : NULL;
+    int64_t n = 1, size;
+    if (!type || type->kind != TYPE_TENSOR || ir_row_axes(op) != type->rank)
+        return false;
+    for (int i = 0; i < type->rank; i++)
+        if (!dim_is_const(type->dims[i], &size) || !i64_mul(n, size, &n))
+            return false;
+    return n > MOST_IN_ROW;
+}
+
 const char *gir_grid_refuses(const struct ir_op *op)
 {
     const tssa_dtype dtype = op->results[0].type->dtype;
@@ -345,6 +362,8 @@ const char *gir_grid_refuses(const struct ir_op *op)
             return "kernels have no such elements";
         return rule_of(op) ? grid_rule_refuses(op) : NULL;
     }
+    if (is_long_extreme(op))
+        return "what all elements come to is no warp's work";
     return gir_refuses(op);
 }
 

@@ -170,20 +170,23 @@ static bool is_legacy_empty(const struct ir_op *op, uint32_t index)
     return infer_rank(op, index) == 1 && dim_is(infer_dim(op, index, 0), 0);
 }
 
-/* The elements of all operands, one after the other. */
+/* The elements of all operands, one after the other; nothing where none of them is known. */
 static tssa_status *concat_known(struct ir_op *op)
 {
     const struct dim *elements[IR_KNOWN_MAX];
     size_t count = 0;
+    bool any = false;
     for (uint32_t i = 0; i < op->n_operands; i++) {
         const struct ir_known *known = infer_known(op, i);
         int64_t length = known ? (int64_t)known->count : infer_list_length(op, i);
         if (length < 0 || length > (int64_t)(IR_KNOWN_MAX - count))
             return NULL;
-        for (int64_t j = 0; j < length; j++)
+        for (int64_t j = 0; j < length; j++) {
             elements[count++] = known ? known->elements[j] : NULL;
+            any |= elements[count - 1] != NULL;
+        }
     }
-    return infer_set_known(op, 0, count, elements);
+    return any || count == 0 ? infer_set_known(op, 0, count, elements) : NULL;
 }
 
 /* A dim that the operands must share. */
