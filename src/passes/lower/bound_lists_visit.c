@@ -45,7 +45,7 @@ static tssa_status *visit_elementwise(struct bounding *b, struct ir_op *op)
             (kind != BOUND_NOTHING || !is_broadcast(value, from_end)))
             return NULL;
     }
-    if (!from_end || !bound_is_ranked(&op->results[0]))
+    if (!from_end || op->n_results != 1 || !bound_is_ranked(&op->results[0]))
         return NULL;
     made.axis = op->results[0].type->rank - from_end;
     TRY(bound_copy(b, op, NULL, NULL, &made.value));
