@@ -61,8 +61,8 @@
     "  return(%kept, %class, %many)\n"                                                             \
     "}\n"
 
-/* Of rows that a mask keeps the elements above a bound. */
-#define ROWS(bound)                                                                                \
+/* Of rows that a mask keeps the elements above a bound; `list`: of which list it says so. */
+#define ROWS(bound, list)                                                                          \
     "graph (%y: f32[24], %z: f32[24, 8]) -> (%wide as \"wide\", %names as \"names\") {\n"          \
     "  %bound = Constant() {value = f32[] " bound "}\n"                                            \
     "  %mask = Greater(%y, %bound)\n"                                                              \
@@ -71,7 +71,8 @@
     "  %rows = access(%z, %numbers) {rule = [gather(0, $0)]}\n"                                    \
     "  %mask2 = Greater(%rows, %bound)\n"                                                          \
     "  %flat2 = access(%mask2) {rule = [reshape(-1)]}\n"                                           \
-    "  %n2 = NonZero(%flat2)\n"                                                                    \
+    "  %both2 = Or(%flat2, %flat2)\n"                                                              \
+    "  %n2 = NonZero(%" list ")\n"                                                                 \
     "  %numbers2 = access(%n2) {rule = [reshape(-1)]}\n"                                           \
     "  %flat = access(%rows) {rule = [reshape(-1)]}\n"                                             \
     "  %wide = access(%flat, %numbers2) {rule = [gather(0, $0)]}\n"                                \
@@ -103,10 +104,14 @@ static void test_detector(void **state)
 static void test_rows(void **state)
 {
     (void)state;
-    check_all(ROWS("0.05"), 1);
-    check_all(ROWS("1.9"), 1);
-    check_all(ROWS("3"), 1);
-    check_all(ROWS("-3"), 1);
+    check_all(ROWS("0.05", "flat2"), 1);
+    check_all(ROWS("0.05", "both2"), 1);
+    check_all(ROWS("1.9", "flat2"), 1);
+    check_all(ROWS("1.9", "both2"), 1);
+    check_all(ROWS("3", "flat2"), 1);
+    check_all(ROWS("3", "both2"), 1);
+    check_all(ROWS("-3", "flat2"), 1);
+    check_all(ROWS("-3", "both2"), 1);
 }
 
 /* What -inf is kept of, or NaN, is no list of which nothing else is -inf. */

@@ -29,6 +29,34 @@ static tssa_status *visit_root(struct bounding *b, struct ir_op *op)
     return NULL;
 }
 
+/* Of a list that is the rows of a matrix, that matrix; else NULL. */
+static struct ir_value *matrix_of(const struct bounding *b, const struct bound_value *list)
+{
+    const struct ir_op *op = list->value->op;
+    const struct bound_set *set = bound_set_at(b, list->set);
+    struct ir_value *x = op && ir_op_is(op, IR_OP_access) ? ir_operand(op, 0) : NULL;
+    return set->parent && x && bound_is_ranked(x) && x->type->rank == 2 &&
+                   rule_of(op)->n_steps == 1 && rule_of(op)->steps[0].kind == RULE_RESHAPE &&
+                   dim_is(x->type->dims[1], set->factor)
+               ? x
+               : NULL;
+}
+
+/* What is true of the list, and there; of rows, a row at a time. */
+static struct ir_value *make_found(struct bounding *b, struct pass_maker *m,
+                                   const struct bound_value *list)
+{
+    const struct bound_set set = *bound_set_at(b, list->set);
+    struct ir_value *matrix = matrix_of(b, list);
+    const int64_t last = 1;
+    if (!matrix)
+        return pass_make(m, IR_OP_And, 2, list->value, bound_valid(b, m, list->set));
+    struct ir_value *valid = bound_valid(b, m, set.parent - 1);
+    valid = pass_make_access(m, valid, RULE_UNSQUEEZE, 1, &last, NULL);
+    valid = pass_make(m, IR_OP_And, 2, matrix, valid);
+    return pass_make_access(m, valid, RULE_RESHAPE, 1, &set.bound, NULL);
+}
+
 /* Of a list that is bounded: what is not there is not found. */
 tssa_status *bound_visit_non_zero(struct bounding *b, struct ir_op *op)
 {
@@ -39,7 +67,7 @@ tssa_status *bound_visit_non_zero(struct bounding *b, struct ir_op *op)
     if (ir_operand(op, 0)->type->dtype != TSSA_BOOL || ir_operand(op, 0)->type->rank != 1)
         return NULL;
     const uint32_t set = mask->set;
-    struct ir_value *found = pass_make(&m, IR_OP_And, 2, mask->value, bound_valid(b, &m, set));
+    struct ir_value *found = make_found(b, &m, mask);
     TRY(m.status);
     bound_note(b, op, 0, (struct bound_value){.kind = BOUND_FOUND, .set = set});
     return bound_note_end(b, op, 0, found, set);
