@@ -463,7 +463,7 @@ static bool is_long(const struct ir_op *op)
     int64_t n;
     return dtype_in(T_F32F64, type->dtype) && dim_is_const(type->dims[0], &n) && n > SIFT_FROM &&
            k && tensor_count(k) == 1 && k->dtype == TSSA_INT64 &&
-           grids_topk_chooses(n, *(const int64_t *)k->data);
+           grids_topk_chooses(1, n, *(const int64_t *)k->data);
 }
 
 const struct kernel *grids_lists_find_one(const struct ir_op *op)

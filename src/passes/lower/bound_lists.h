@@ -91,7 +91,7 @@ tssa_status *bound_visit(struct bounding *b, struct ir_op *op);
 bool bound_is_ranked(const struct ir_value *value);
 /* The product of dims; -1: they are not known, or too many. */
 int64_t bound_count_dims(const struct ir_type *type, int from, int to);
-int64_t bound_count(const struct ir_value *value);
+int64_t bound_list_count(const struct ir_value *value);
 bool bound_are_constants(const struct rule_step *step);
 
 tssa_status *bound_add_set(struct bounding *b, struct bound_set set, uint32_t *index);

@@ -9,7 +9,7 @@ static bool may_root(const struct bounding *b, const struct ir_op *op)
 {
     const struct ir_value *mask = ir_operand(op, 0), *found = &op->results[0];
     return bound_is_ranked(mask) && mask->type->dtype == TSSA_BOOL &&
-           (mask->type->rank == 1 || mask->type->rank == 2) && bound_count(mask) > 0 &&
+           (mask->type->rank == 1 || mask->type->rank == 2) && bound_list_count(mask) > 0 &&
            bound_is_ranked(found) && found->type->rank == 2 && b->n_roots < BOUND_ROOTS;
 }
 
@@ -20,7 +20,7 @@ static tssa_status *visit_root(struct bounding *b, struct ir_op *op)
         return NULL;
     TRY(bound_add_set(b,
                       (struct bound_set){.dim = op->results[0].type->dims[1],
-                                         .bound = bound_count(ir_operand(op, 0)),
+                                         .bound = bound_list_count(ir_operand(op, 0)),
                                          .roots = UINT64_C(1) << b->n_roots,
                                          .mask = ir_operand(op, 0)},
                       &set));
@@ -100,7 +100,7 @@ static struct ir_value *flatten(struct pass_maker *m, struct ir_value *x,
 static bool has_room(const struct ir_value *x, const struct ir_type *mask)
 {
     bool has = bound_is_ranked(x) && x->type->rank >= mask->rank &&
-               x->type->rank - mask->rank < TSSA_MAX_RANK && bound_count(x) >= 0;
+               x->type->rank - mask->rank < TSSA_MAX_RANK && bound_list_count(x) >= 0;
     for (int i = 0; has && i < mask->rank; i++)
         has = x->type->dims[i]->value >= mask->dims[i]->value;
     return has;
@@ -360,7 +360,7 @@ static tssa_status *visit_tile(struct bounding *b, struct ir_op *op, const struc
     const struct ir_value *x = ir_operand(op, 0), *times = rule_param_value(op, &step->params[0]);
     const struct dim *n = rule_param_dim(op, &step->params[0]);
     struct pass_maker m = {.at = op, .graph = b->pass->graph};
-    const int64_t factor = bound_is_ranked(x) && x->type->rank == 1 ? bound_count(x) : -1;
+    const int64_t factor = bound_is_ranked(x) && x->type->rank == 1 ? bound_list_count(x) : -1;
     struct bound_value made = {0};
     uint32_t set = 0;
     while (n && set < b->sets.count &&

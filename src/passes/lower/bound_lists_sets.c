@@ -22,7 +22,7 @@ int64_t bound_count_dims(const struct ir_type *type, int from, int to)
     return n;
 }
 
-int64_t bound_count(const struct ir_value *value)
+int64_t bound_list_count(const struct ir_value *value)
 {
     return bound_is_ranked(value) ? bound_count_dims(value->type, 0, value->type->rank) : -1;
 }
@@ -114,7 +114,7 @@ void bound_note_padded(struct bounding *b, const struct ir_op *op, struct bound_
     if (bound_is_ranked(padded) && bound_is_ranked(&op->results[0]) &&
         padded->type->rank == op->results[0].type->rank && value.axis < padded->type->rank &&
         dim_is(padded->type->dims[value.axis], bound_set_at(b, value.set)->bound) &&
-        bound_count(padded) >= 0)
+        bound_list_count(padded) >= 0)
         bound_note(b, op, 0, value);
 }
 

@@ -166,7 +166,7 @@ static void visit_shape(struct bounding *b, struct ir_op *op)
 /* Few integers that are computed of sizes, and of nothing else that is bounded. */
 static void visit_size(struct bounding *b, struct ir_op *op)
 {
-    const int64_t n = op->n_results == 1 ? bound_count(&op->results[0]) : -1;
+    const int64_t n = op->n_results == 1 ? bound_list_count(&op->results[0]) : -1;
     bool is_size = false, others = false;
     for (uint32_t i = 0; i < op->n_operands; i++) {
         const enum bound_kind kind = bound_of(b, ir_operand(op, i))->kind;
