@@ -16,7 +16,8 @@
  *
  * It is done for what is computed element by element, views, regions along other axes, gathers by
  * the numbers of what is kept, Concats, and a TopK of up to 1,024 elements of which the mask has
- * said that they are more than a number; for up to 2^21 elements of a value, and 16,384 boxes.
+ * said that they are more than a number; of masks of up to 32,768 elements, for up to 2^21 elements
+ * of a value, and 16,384 boxes.
  * Either all that is computed of a NonZero goes so, or nothing: else both would be computed.
  *
  *   needs   types, known elements, a table of what kernels take, else nothing is done
