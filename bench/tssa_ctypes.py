@@ -130,6 +130,7 @@ class _SessionOptions(_Options):
         ("poison", c_int),
         ("dump", c_void_p),
         ("dump_user", c_void_p),
+        ("allow_tf32", c_int),
         ("precision", c_int),
     ]
 

@@ -32,7 +32,7 @@ static struct gir_interval join(struct gir_interval a, struct gir_interval b)
 
 static struct gir_interval add(struct gir_interval a, struct gir_interval b)
 {
-    struct gir_interval sum;
+    struct gir_interval sum = {0, 0};
     return __builtin_add_overflow(a.low, b.low, &sum.low) ||
                    __builtin_add_overflow(a.high, b.high, &sum.high)
                ? all
@@ -41,7 +41,7 @@ static struct gir_interval add(struct gir_interval a, struct gir_interval b)
 
 static struct gir_interval subtract(struct gir_interval a, struct gir_interval b)
 {
-    struct gir_interval rest;
+    struct gir_interval rest = {0, 0};
     return __builtin_sub_overflow(a.low, b.high, &rest.low) ||
                    __builtin_sub_overflow(a.high, b.low, &rest.high)
                ? all

@@ -58,7 +58,9 @@ static void random_element(struct random *random, tssa_dtype dtype, void *elemen
         2.5,  -3.5,  2147483648.0, -2147483649.0, 9.3e18, 88.5,  -104.5,  1.5e9};
     const int64_t way = random_int(random, 0, 9);
     const uint64_t bits = random_bits(random);
-    if (way == 0 || (way < 3 && !dtype_is_float(dtype)))
+    if (dtype == TSSA_BOOL) /* which is 0 or 1 */
+        *(bool *)element = bits & 1;
+    else if (way == 0 || (way < 3 && !dtype_is_float(dtype)))
         memcpy(element, &bits, dtype_info(dtype)->size);
     else if (dtype_is_float(dtype) && way < 4)
         dtype_store_double(dtype, element, special[random_int(random, 0, 23)]);

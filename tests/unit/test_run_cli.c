@@ -84,7 +84,7 @@ static void tells_what_is_fused(void **state)
     (void)state;
     expect_good(RUN(ssd, "--device", "null", "--remarks", "-q"), ": one kernel of ");
     expect_good(RUN(ssd, "--device", "null", "--remarks", "-q"),
-                "NonZero (node \"NonZero\"): what it chooses, and how much, depends on data");
+                "NonZero (node \"NonZero\"): there is room for all that may be kept");
     expect_good(RUN(ssd, ssd_data, "--remarks", "-q"), "no remarks");
     expect_good(RUN(ssd, ssd_data, "--remarks=gir", "-q"), "rows across lanes, ");
     expect_good(RUN(ssd, ssd_data, "--remarks=gir", "-q"), " bound by ");

@@ -22,9 +22,10 @@ INLINE void STREAM(add_block)(int rows, int terms, bool begins, const struct blo
     const float *b = block->b;
     int64_t j = 0;
     for (; n - j >= LANES; j += LANES) {
+        const lanes none = {0};
         lanes kept[MOST_ROWS];
         for (int r = 0; r < rows; r++)
-            kept[r] = begins ? (lanes){0} : *(const lanes *)(sums + r * apart + j);
+            kept[r] = begins ? none : *(const lanes *)(sums + r * apart + j);
         for (int t = 0; t < terms; t++) {
             const float *at = b + t * block->down + j;
             const lanes from = *(const lanes *)at;

@@ -63,7 +63,7 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 #define KERNEL_FOR(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
 /* A launch that combines. The compiler, if it is not told that few blocks (of 8 warps, see
  * launcher.c) will do, saves registers: it waits for each load before the next. */
-#define KERNEL_THAT_COMBINES KERNEL_FOR(256, 2)
+#define KERNEL_THAT_COMBINES KERNEL_FOR(256, 1)
 #define OPERAND const char *__restrict__
 #define RESULT char *__restrict__
 #define OPERAND_IN_PLACE const char *

@@ -78,13 +78,22 @@ static tssa_status *check_lookup(const struct mapped_setup *s, uint32_t k)
 
 tssa_status *mapped_check_lookups(const struct mapped_setup *s, bool is_empty)
 {
+    const struct gir_map *first = NULL;
+    tssa_status *status = NULL;
     for (uint32_t k = 0; k < s->part->kernel->n_args; k++) {
         const struct gir_map *map = &s->part->maps[k];
-        if (gir_args(s->part->kernel)[k].is_looked_up &&
-            (is_empty ? !(map->indices & GIR_COMPUTED) : !s->part->kernel->checks))
-            TRY(mapped_blame(check_lookup(s, k), map));
+        if (!gir_args(s->part->kernel)[k].is_looked_up ||
+            (is_empty ? (map->indices & GIR_COMPUTED) != 0 : s->part->kernel->checks) ||
+            (first && !is_before(map->op, first->op)))
+            continue;
+        tssa_status *found = check_lookup(s, k);
+        if (!found)
+            continue;
+        tssa_status_free(status);
+        status = found;
+        first = map;
     }
-    return NULL;
+    return first ? mapped_blame(status, first) : NULL;
 }
 
 /* ---- Kernels that check ---------------------------------------------------------------------- */

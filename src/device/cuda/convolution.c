@@ -7,7 +7,7 @@
 #include "device/cuda/cudnn.h"
 
 /* Of fewer multiplications a text takes no longer, or not by enough: as of products. */
-enum { FEWEST_MULTIPLICATIONS = 1 << 20 };
+enum { FEWEST_MULTIPLICATIONS = 1 << 22 };
 
 /* What it may use beside them, at most. */
 #define MOST_WORKSPACE ((int64_t)64 << 20)

@@ -12,10 +12,8 @@
  * Rows that are not kept are made of the first box. So each operand that is read has a row for each
  * box, and what is computed of a row depends on no other one, nor on how many there are.
  */
-#include "ir/clone.h"
 #include "ir/fuse.h"
-#include "ir/infer.h"
-#include "passes/pass.h"
+#include "passes/lower/fuse_remake.h"
 
 #define MOST_OPERANDS 32
 
@@ -70,101 +68,6 @@ static bool may_follow(const struct pass_context *pass, const struct ir_op *op,
     return pass->fusion->is_free_of(pass->fusion->user, reader, kept->type->dims[0]);
 }
 
-/* ---- Making -------------------------------------------------------------------------------- */
-
-struct making {
-    struct ir_graph *graph;
-    struct ir_op *boxes, *reader, *fuse, *ret;
-    struct ir_block *body;
-    uint32_t n;
-    struct ir_value *operands[MOST_OPERANDS];
-};
-
-static struct ir_value *enter(struct making *m, struct ir_value *value)
-{
-    for (uint32_t i = 0; i < m->n; i++)
-        if (m->operands[i] == value)
-            return m->body->params[i];
-    struct ir_value *param = ir_block_add_param(m->body);
-    if (!param)
-        return NULL;
-    param->type = value->type;
-    param->known = value->known;
-    m->operands[m->n++] = value;
-    return param;
-}
-
-/* What the reader's parameters stood for is that of the new block, or the boxes. */
-static tssa_status *replace_params(struct making *m)
-{
-    struct ir_block *from = ir_fuse_body(m->reader);
-    for (uint32_t i = 0; i < m->reader->n_operands; i++) {
-        struct ir_value *value = ir_operand(m->reader, i),
-                        *by = value == &m->boxes->results[0] ? value : enter(m, value);
-        TRY_ALLOC(by);
-        ir_value_replace(from->params[i], by);
-    }
-    return NULL;
-}
-
-static tssa_status *create(struct making *m)
-{
-    const uint32_t n = m->reader->n_results;
-    m->fuse = ir_op_create(m->graph, ir_op_info(IR_OP_fuse), m->n, n);
-    m->ret = ir_op_create(m->graph, ir_op_info(IR_OP_return), n, 0);
-    if (!m->fuse || !m->ret || !ir_op_set_blocks(m->graph, m->fuse, 1))
-        return status_out_of_memory();
-    m->fuse->blocks[0] = m->body;
-    m->fuse->block_names[0] = intern_str(&m->graph->strings, IR_FUSE_BODY);
-    TRY_ALLOC(m->fuse->block_names[0]);
-    m->body->owner = m->fuse;
-    m->fuse->name = m->reader->name;
-    for (uint32_t i = 0; i < m->n; i++)
-        ir_op_set_operand(m->fuse, i, m->operands[i]);
-    ir_op_append(m->body, m->ret);
-    return NULL;
-}
-
-static void move_in(struct making *m)
-{
-    struct ir_block *from = ir_fuse_body(m->reader);
-    for (uint32_t i = 0; i < m->reader->n_operands; i++)
-        ir_op_set_operand(m->reader, i, NULL);
-    ir_op_move_before(m->boxes, m->ret);
-    for (uint32_t i = 0; i < m->boxes->n_operands; i++)
-        ir_op_set_operand(m->boxes, i, m->body->params[i]);
-    for (struct ir_op *op = from->first, *next; !ir_op_is(op, IR_OP_return); op = next) {
-        next = op->next;
-        ir_op_move_before(op, m->ret);
-    }
-    for (uint32_t i = 0; i < m->reader->n_results; i++) {
-        struct ir_value *result = &m->reader->results[i], *by = &m->fuse->results[i];
-        ir_op_set_operand(m->ret, i, ir_operand(ir_block_return(from), i));
-        by->type = result->type;
-        by->known = result->known;
-        by->declared = result->declared;
-        by->name = result->name;
-        result->name = NULL;
-        ir_value_replace(result, by);
-    }
-}
-
-static tssa_status *make(struct making *m)
-{
-    m->body = ir_block_create(m->graph, NULL, 0);
-    TRY_ALLOC(m->body);
-    for (uint32_t i = 0; i < m->boxes->n_operands; i++)
-        TRY_ALLOC(enter(m, ir_operand(m->boxes, i)));
-    TRY(replace_params(m));
-    TRY(create(m));
-    ir_op_insert_before(m->fuse, m->reader);
-    move_in(m);
-    ir_release_blocks(m->reader);
-    ir_op_remove(m->reader);
-    m->fuse->inferred_from = ir_infer_stamp(m->fuse);
-    return NULL;
-}
-
 /* The NonMaxSuppression that the op reads; NULL: none that will do. */
 static struct ir_op *boxes_of(const struct pass_context *pass, const struct ir_op *reader)
 {
@@ -181,12 +84,12 @@ static struct ir_op *boxes_of(const struct pass_context *pass, const struct ir_o
 static tssa_status *visit(void *context, struct ir_op *op)
 {
     struct pass_context *pass = context;
-    struct making m = {.graph = pass->graph, .boxes = boxes_of(pass, op), .reader = op};
-    if (!m.boxes)
+    struct ir_op *boxes = boxes_of(pass, op);
+    if (!boxes)
         return NULL;
-    TRY(make(&m));
+    TRY(fuse_take_in(pass, boxes, &op));
     pass->changed = true;
-    return pass_remark(pass, TSSA_REMARK_APPLIED, m.fuse,
+    return pass_remark(pass, TSSA_REMARK_APPLIED, op,
                        "one op of NonMaxSuppression and what is read of the boxes that it keeps");
 }
 

@@ -9,10 +9,8 @@
  *   keeps   results' bits, where no library computes them
  *   breaks  nothing
  */
-#include "ir/clone.h"
 #include "ir/fuse.h"
-#include "ir/infer.h"
-#include "passes/pass.h"
+#include "passes/lower/fuse_remake.h"
 
 /* x, weights, bias, and what is added. */
 enum { MOST_OPERANDS = 4 };
@@ -78,91 +76,6 @@ static bool has_plain_operands(const struct ir_op *conv)
     return conv->n_operands < MOST_OPERANDS;
 }
 
-/* ---- Making ---------------------------------------------------------------------------------- */
-
-struct making {
-    struct ir_graph *graph;
-    struct ir_op *conv, *reader, *fuse, *ret;
-    struct ir_block *body;
-    uint32_t n;
-    struct ir_value *operands[MOST_OPERANDS];
-};
-
-static struct ir_value *enter(struct making *m, struct ir_value *value)
-{
-    for (uint32_t i = 0; i < m->n; i++)
-        if (m->operands[i] == value)
-            return m->body->params[i];
-    struct ir_value *param = ir_block_add_param(m->body);
-    if (!param)
-        return NULL;
-    param->type = value->type;
-    param->known = value->known;
-    m->operands[m->n++] = value;
-    return param;
-}
-
-static tssa_status *create(struct making *m)
-{
-    m->fuse = ir_op_create(m->graph, ir_op_info(IR_OP_fuse), m->n, 1);
-    m->ret = ir_op_create(m->graph, ir_op_info(IR_OP_return), 1, 0);
-    if (!m->fuse || !m->ret || !ir_op_set_blocks(m->graph, m->fuse, 1))
-        return status_out_of_memory();
-    m->fuse->blocks[0] = m->body;
-    m->fuse->block_names[0] = intern_str(&m->graph->strings, IR_FUSE_BODY);
-    TRY_ALLOC(m->fuse->block_names[0]);
-    m->body->owner = m->fuse;
-    m->fuse->name = m->conv->name;
-    for (uint32_t i = 0; i < m->n; i++)
-        ir_op_set_operand(m->fuse, i, m->operands[i]);
-    ir_op_append(m->body, m->ret);
-    return NULL;
-}
-
-static void move_in(struct making *m)
-{
-    struct ir_block *from = ir_fuse_body(m->reader);
-    struct ir_value *result = &m->reader->results[0], *by = &m->fuse->results[0];
-    for (uint32_t i = 0; i < m->reader->n_operands; i++)
-        ir_op_set_operand(m->reader, i, NULL);
-    ir_op_move_before(m->conv, m->ret);
-    for (uint32_t i = 0; i < m->conv->n_operands; i++)
-        ir_op_set_operand(m->conv, i, m->body->params[i]);
-    for (struct ir_op *op = from->first, *next; !ir_op_is(op, IR_OP_return); op = next) {
-        next = op->next;
-        ir_op_move_before(op, m->ret);
-    }
-    ir_op_set_operand(m->ret, 0, ir_operand(ir_block_return(from), 0));
-    by->type = result->type;
-    by->known = result->known;
-    by->declared = result->declared;
-    by->name = result->name;
-    result->name = NULL;
-    ir_value_replace(result, by);
-}
-
-static tssa_status *make(struct making *m)
-{
-    struct ir_block *from = ir_fuse_body(m->reader);
-    m->body = ir_block_create(m->graph, NULL, 0);
-    TRY_ALLOC(m->body);
-    for (uint32_t i = 0; i < m->conv->n_operands; i++)
-        TRY_ALLOC(enter(m, ir_operand(m->conv, i)));
-    for (uint32_t i = 0; i < m->reader->n_operands; i++) {
-        struct ir_value *value = ir_operand(m->reader, i),
-                        *by = value == &m->conv->results[0] ? value : enter(m, value);
-        TRY_ALLOC(by);
-        ir_value_replace(from->params[i], by);
-    }
-    TRY(create(m));
-    ir_op_insert_before(m->fuse, m->reader);
-    move_in(m);
-    ir_release_blocks(m->reader);
-    ir_op_remove(m->reader);
-    m->fuse->inferred_from = ir_infer_stamp(m->fuse);
-    return NULL;
-}
-
 /* ---------------------------------------------------------------------------------------------- */
 
 /* The Conv of which the fuse op reads the result, as operand `*operand`, and the device computes
@@ -186,19 +99,19 @@ static tssa_status *visit(void *context, struct ir_op *op)
     struct ir_fuse_convolution found;
     uint32_t operand = 0;
     bool alone = false;
-    struct making m = {.graph = pass->graph, .reader = op};
-    m.conv = conv_of(pass, op, &operand, &alone);
-    if (!m.conv)
+    struct ir_op *conv = conv_of(pass, op, &operand, &alone);
+    if (!conv)
         return NULL;
     const char *why =
         alone ? refuse_body(op, ir_fuse_body(op)->params[operand]) : "others read its result, too";
     if (why)
-        return pass_remark(pass, TSSA_REMARK_MISSED, m.conv,
+        return pass_remark(pass, TSSA_REMARK_MISSED, conv,
                            "nothing is computed with the convolution: %s", why);
-    TRY(make(&m));
+    TRY(fuse_take_in(pass, conv, &op));
+    op->name = conv->name;
     pass->changed = true;
-    ir_fuse_convolves(m.fuse, &found);
-    return pass_remark(pass, TSSA_REMARK_APPLIED, m.fuse, "%s computed with the convolution",
+    ir_fuse_convolves(op, &found);
+    return pass_remark(pass, TSSA_REMARK_APPLIED, op, "%s computed with the convolution",
                        found.adds && found.clips ? "a sum and a Relu are"
                        : found.adds              ? "a sum is"
                                                  : "a Relu is");

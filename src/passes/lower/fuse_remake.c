@@ -109,6 +109,16 @@ tssa_status *fuse_remake(struct pass_context *pass, struct ir_op **fuse)
     return status;
 }
 
+tssa_status *fuse_take_in(struct pass_context *pass, struct ir_op *op, struct ir_op **fuse)
+{
+    struct ir_block *body = ir_fuse_body(*fuse);
+    for (uint32_t i = 0; i < (*fuse)->n_operands; i++)
+        if (ir_operand(*fuse, i) == &op->results[0])
+            ir_value_replace(body->params[i], &op->results[0]);
+    ir_op_move_before(op, body->first);
+    return fuse_remake(pass, fuse);
+}
+
 void fuse_leave_block(struct ir_op *op, const struct ir_op *fuse)
 {
     for (uint32_t i = 0; i < op->n_operands; i++) {
