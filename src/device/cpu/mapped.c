@@ -83,17 +83,28 @@ static tssa_status *add_arg(struct mapped_setup *s, uint32_t k, const struct ten
     return NULL;
 }
 
+/* Of several errors the first op's. */
 static tssa_status *add_operands(struct mapped_setup *s)
 {
     const struct gir_kernel *kernel = s->part->kernel;
+    const struct gir_map *failed = NULL;
+    tssa_status *first = NULL;
     for (uint32_t k = 0; k < kernel->n_args; k++) {
+        const struct gir_map *map = &s->part->maps[k];
         const struct tensor *tensor;
-        if (gir_args(kernel)[k].is_result || s->part->maps[k].index == GIR_POSITIONS)
+        if (gir_args(kernel)[k].is_result || map->index == GIR_POSITIONS ||
+            (failed && !mapped_is_before(map->op, failed->op)))
             continue;
-        TRY(kernel_tensor(s->args, s->part->maps[k].index, &tensor));
-        TRY(add_arg(s, k, tensor));
+        tssa_status *status = kernel_tensor(s->args, map->index, &tensor);
+        if (!status)
+            status = add_arg(s, k, tensor);
+        if (!status)
+            continue;
+        tssa_status_free(first);
+        first = status;
+        failed = map;
     }
-    return NULL;
+    return first;
 }
 
 /* ---- Positions ------------------------------------------------------------------------------- */

@@ -27,8 +27,7 @@ static int64_t missing_row(const struct gir_map *map, int64_t all)
     return first > all ? first : all;
 }
 
-/* Does op `a` come before `b` in the block? */
-static bool is_before(const struct ir_op *a, const struct ir_op *b)
+bool mapped_is_before(const struct ir_op *a, const struct ir_op *b)
 {
     while (a && a != b)
         a = a->next;
@@ -43,7 +42,7 @@ tssa_status *mapped_check_iterations(const struct mapped_setup *s)
     for (uint32_t k = 0; k < s->part->kernel->n_args && s->part->space.trips; k++) {
         const struct gir_map *map = &s->part->maps[k];
         const int64_t n = s->n_iterations[k];
-        if (n < 0 || n > least || (n == least && (!first || !is_before(map->op, first->op))))
+        if (n < 0 || n > least || (n == least && (!first || !mapped_is_before(map->op, first->op))))
             continue;
         least = n;
         first = map;
@@ -84,7 +83,7 @@ tssa_status *mapped_check_lookups(const struct mapped_setup *s, bool is_empty)
         const struct gir_map *map = &s->part->maps[k];
         if (!gir_args(s->part->kernel)[k].is_looked_up ||
             (is_empty ? (map->indices & GIR_COMPUTED) != 0 : s->part->kernel->checks) ||
-            (first && !is_before(map->op, first->op)))
+            (first && !mapped_is_before(map->op, first->op)))
             continue;
         tssa_status *found = check_lookup(s, k);
         if (!found)
@@ -140,7 +139,7 @@ static const struct gir_map *find_failed(const struct checking *checking,
         int64_t slice = 0;
         while (slice < checking->n && checking->told[slice][k] < 0)
             slice++;
-        if (slice == checking->n || (first && !is_before(part->maps[k].op, first->op)))
+        if (slice == checking->n || (first && !mapped_is_before(part->maps[k].op, first->op)))
             continue;
         first = &part->maps[k];
         *arg = k;
