@@ -4,7 +4,7 @@
  * of the same numbers in another order are, on `opencl`, where there is one, and on `cuda`, on a
  * fake driver, in whatever order threads run.
  */
-/* ctest-timeout: 600 */
+/* ctest-timeout: 900 */
 #include <inttypes.h>
 #include <math.h>
 #include <setjmp.h>
