@@ -132,11 +132,6 @@ KERNEL k2(GIVEN(OPERAND, x), GIVEN(OPERAND, counts), GIVEN(RESULT, told), GIVEN(
         end = end##i;                                                                              \
         count = count##i;                                                                          \
     }
-#define TAKE_NEXT(i)                                                                               \
-    if (unit >= end) {                                                                             \
-        begin = end;                                                                               \
-        TAKE(i)                                                                                    \
-    }
 #define IS_TRUE 255 /* any of these bits */
 
 /* What the thread has of the unit that begins there. */
@@ -158,14 +153,7 @@ KERNEL k3(LIST(0), LIST(1), LIST(2), LIST(3), LIST(4), LIST(5), LIST(6), LIST(7)
         const int64_t at = unit * (int64_t)sizeof(int64_t);
         OPERAND_IN_PLACE x;
         int64_t begin = 0, end, count;
-        TAKE(0)
-        TAKE_NEXT(1)
-        TAKE_NEXT(2)
-        TAKE_NEXT(3)
-        TAKE_NEXT(4)
-        TAKE_NEXT(5)
-        TAKE_NEXT(6)
-        TAKE_NEXT(7)
+        TAKE_LIST_OF(unit)
         add_up(sums, count_own(x, (unit - begin) * span * CHUNK, count, span));
         if (OWN == 0) {
             STORE(int64_t, PLACE_OF(counts), at, sums[THREADS - 1]);
@@ -207,14 +195,7 @@ KERNEL k4(LIST(0), LIST(1), LIST(2), LIST(3), LIST(4), LIST(5), LIST(6), LIST(7)
         OPERAND_IN_PLACE x;
         RESULT_IN_PLACE y;
         int64_t begin = 0, end, count, columns, before = 0, all = 0;
-        TAKE(0)
-        TAKE_NEXT(1)
-        TAKE_NEXT(2)
-        TAKE_NEXT(3)
-        TAKE_NEXT(4)
-        TAKE_NEXT(5)
-        TAKE_NEXT(6)
-        TAKE_NEXT(7)
+        TAKE_LIST_OF(unit)
         const int64_t first = (unit - begin) * span * CHUNK;
         for (int64_t other = begin + OWN; is_counted && other < end; other += THREADS) {
             const int64_t found = LOAD(int64_t, PLACE_OF(counts), other * (int64_t)sizeof(int64_t));

@@ -340,11 +340,6 @@ KERNEL k1(GIVEN(OPERAND, x), GIVEN(RESULT, values), GIVEN(RESULT, indices), int6
         k = k##i;                                                                                  \
         how = how##i;                                                                              \
     }
-#define TAKE_NEXT(i)                                                                               \
-    if (job >= end) {                                                                              \
-        begin = end;                                                                               \
-        TAKE(i)                                                                                    \
-    }
 
 KERNEL k2(LIST(0), LIST(1), LIST(2), LIST(3), LIST(4), LIST(5), LIST(6), LIST(7), int64_t jobs)
 {
@@ -357,14 +352,7 @@ KERNEL k2(LIST(0), LIST(1), LIST(2), LIST(3), LIST(4), LIST(5), LIST(6), LIST(7)
         RESULT_IN_PLACE values;
         RESULT_IN_PLACE indices;
         int64_t begin = 0, end, n, k, how;
-        TAKE(0)
-        TAKE_NEXT(1)
-        TAKE_NEXT(2)
-        TAKE_NEXT(3)
-        TAKE_NEXT(4)
-        TAKE_NEXT(5)
-        TAKE_NEXT(6)
-        TAKE_NEXT(7)
+        TAKE_LIST_OF(job)
         /* Threads meet in both, whatever is done: PoCL does not take it otherwise. */
         const struct places to =
             places_of(values, indices, 0, k, 1, how & WITH_VALUES, how & WITH_INDICES);
@@ -425,18 +413,12 @@ SCALAR_FN struct sum sum_up(SHARED_PLACE(int) sums, int own)
 
 #undef LIST
 #undef TAKE
-#undef TAKE_NEXT
 #define LIST(i) GIVEN(OPERAND, x##i), int64_t end##i, int64_t n##i
 #define TAKE(i)                                                                                    \
     {                                                                                              \
         x = PLACE_OF(x##i);                                                                        \
         end = end##i;                                                                              \
         n = n##i;                                                                                  \
-    }
-#define TAKE_NEXT(i)                                                                               \
-    if (chunk >= end) {                                                                            \
-        begin = end;                                                                               \
-        TAKE(i)                                                                                    \
     }
 
 /* A chunk for a block. */
@@ -448,14 +430,7 @@ KERNEL k3(LIST(0), LIST(1), LIST(2), LIST(3), LIST(4), LIST(5), LIST(6), LIST(7)
     for (int64_t chunk = BLOCK; chunk < chunks; chunk += BLOCKS) {
         OPERAND_IN_PLACE x;
         int64_t begin = 0, end, n;
-        TAKE(0)
-        TAKE_NEXT(1)
-        TAKE_NEXT(2)
-        TAKE_NEXT(3)
-        TAKE_NEXT(4)
-        TAKE_NEXT(5)
-        TAKE_NEXT(6)
-        TAKE_NEXT(7)
+        TAKE_LIST_OF(chunk)
         const struct line line = line_of(x, 0, n, 1, 1);
         const int first = (int)(chunk - begin) * CHUNK + OWN * EACH_SIFTED;
         int found = 0, own = 0;
@@ -526,7 +501,6 @@ PART fill_up(struct line line, int from, int k, struct places to, SHARED_PLACE(i
 
 #undef LIST
 #undef TAKE
-#undef TAKE_NEXT
 #define LIST(i)                                                                                    \
     GIVEN(OPERAND, x##i), GIVEN(RESULT, values##i), GIVEN(RESULT, indices##i), int64_t end##i,     \
         int64_t n##i, int64_t k##i, int64_t how##i, int64_t chunk##i
@@ -541,9 +515,6 @@ PART fill_up(struct line line, int from, int k, struct places to, SHARED_PLACE(i
         how = how##i;                                                                              \
         chunk = chunk##i;                                                                          \
     }
-#define TAKE_NEXT(i)                                                                               \
-    if (job >= end)                                                                                \
-    TAKE(i)
 
 /* A list for a block; `chunk` is its first one. No list has fewer elements than are wanted. */
 KERNEL k4(LIST(0), LIST(1), LIST(2), LIST(3), LIST(4), LIST(5), LIST(6), LIST(7),
@@ -559,18 +530,12 @@ KERNEL k4(LIST(0), LIST(1), LIST(2), LIST(3), LIST(4), LIST(5), LIST(6), LIST(7)
         OPERAND_IN_PLACE x;
         RESULT_IN_PLACE values;
         RESULT_IN_PLACE indices;
-        int64_t end, n, k, how, chunk;
-        TAKE(0)
-        TAKE_NEXT(1)
-        TAKE_NEXT(2)
-        TAKE_NEXT(3)
-        TAKE_NEXT(4)
-        TAKE_NEXT(5)
-        TAKE_NEXT(6)
-        TAKE_NEXT(7)
+        int64_t begin = 0, end, n, k, how, chunk;
+        TAKE_LIST_OF(job)
         const struct places to =
             places_of(values, indices, 0, k, 1, how & WITH_VALUES, how & WITH_INDICES);
         const struct line all = line_of(x, 0, n, 1, 1);
+        (void)begin;
         const int found = join_sifted(all, PLACE_OF(sifted), chunks, chunk, counts, starts),
                   chosen = found < k ? found : (int)k;
         choose_numbers(line_of(PLACE_OF(sifted) + VALUES_AT(chunks, chunk), 0, found, 1, 1), chosen,

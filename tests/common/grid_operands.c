@@ -37,6 +37,29 @@ struct tensor *operands_add(struct operands *o, tssa_dtype dtype, int rank, cons
     return &value->tensor;
 }
 
+struct tensor *operands_add_bits(struct operands *o, tssa_dtype dtype, int rank,
+                                 const int64_t *dims, int percent)
+{
+    struct tensor *x = operands_add(o, dtype, rank, dims);
+    const size_t size = tssa_dtype_size(dtype);
+    memset(x->data, 0, tensor_bytes(x));
+    for (size_t i = 0; i < tensor_count(x); i++) {
+        unsigned char *element = (unsigned char *)x->data + i * size;
+        for (size_t k = 0; random_chance(&o->random, percent) && k < size; k++)
+            element[k] = dtype == TSSA_BOOL ? 1 : (unsigned char)random_bits(&o->random);
+        if (dtype != TSSA_BOOL && random_chance(&o->random, 5))
+            element[size - 1] = 0x80;
+    }
+    return x;
+}
+
+struct tensor *operands_add_ints(struct operands *o, int64_t n, const int64_t *values)
+{
+    struct tensor *x = operands_add(o, TSSA_INT64, 1, &n);
+    memcpy(x->data, values, (size_t)n * sizeof *values);
+    return x;
+}
+
 struct tensor *operands_add_numbers(struct operands *o, tssa_dtype dtype, int rank,
                                     const int64_t *dims)
 {
@@ -53,6 +76,11 @@ int64_t operands_size(struct operands *o)
     if (random_chance(&o->random, 40))
         return large[random_int(&o->random, 0, 7)];
     return random_int(&o->random, random_chance(&o->random, 5) ? 0 : 1, 9);
+}
+
+int64_t operands_length(struct operands *o)
+{
+    return random_chance(&o->random, 30) ? random_int(&o->random, 2000, 9000) : operands_size(o);
 }
 
 void grids_run_open_typed(struct grids_run *run, const char *device, const char *program,

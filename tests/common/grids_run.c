@@ -107,6 +107,11 @@ void grids_run_same(struct grids_run *run, const struct value *const *inputs)
             fail_msg("output %d is not the CPU's", i);
 }
 
+void grids_expect_launches(const struct grids_run *run, const char *device, uint64_t most)
+{
+    assert_true(strcmp(device, "cuda") != 0 || run->counts.launches <= most);
+}
+
 int grids_run_on_each(int (*run_on)(const char *device))
 {
     static const char *const orders[] = {"0", "1", "2"};

@@ -42,6 +42,10 @@ bool grids_run_go(struct grids_run *run, const struct value *const *inputs);
 /* And all outputs have the same bits. */
 void grids_run_same(struct grids_run *run, const struct value *const *inputs);
 
+/* No more than so many in the last run on `cuda`: OpenCL has launches for operands of a few bytes,
+ * which are filled in. */
+void grids_expect_launches(const struct grids_run *run, const char *device, uint64_t most);
+
 /* Runs tests on `opencl`, and on `cuda` in each order of the fake's threads, or on the card; how
  * many failed. */
 int grids_run_on_each(int (*run_on)(const char *device));

@@ -22,198 +22,27 @@
 #include <stdio.h>
 
 #include "codegen/clike/printer.h"
-#include "gir/form.h"
-
-/* ---- Forms ----------------------------------------------------------------------------------- */
-
-enum clike_form clike_form(const struct gir_kernel *kernel)
-{
-    enum clike_form form = kernel->columns ? CLIKE_COLUMNS : CLIKE_ELEMENTS;
-    if (kernel->grid && kernel->form == GIR_FORM_ROWS_ACROSS)
-        return CLIKE_TILES;
-    for (uint32_t k = 0; k < kernel->n_args; k++)
-        if (kernel->whole_rows && gir_args(kernel)[k].is_result &&
-            gir_args(kernel)[k].moves == GIR_STAYS)
-            form = CLIKE_ROWS;
-    for (uint32_t i = 0; i < kernel->n_codes; i++)
-        if (kernel->whole_rows && gir_codes(kernel)[i].op == GIR_REDUCE)
-            form = CLIKE_ROWS;
-    return form;
-}
-
-const char *clike_refuses(const struct gir_kernel *kernel)
-{
-    if (kernel->checks)
-        return "which element is the first wrong one, threads do not tell";
-    for (uint32_t i = 0; i < kernel->n_codes; i++)
-        switch ((enum gir_op)gir_codes(kernel)[i].op) {
-        case GIR_LOAD:
-        case GIR_CONSTANT:
-        case GIR_CONVERT:
-        case GIR_SCALAR:
-        case GIR_STORE:
-        case GIR_REDUCE:
-        case GIR_LENGTH:
-        case GIR_LOOKUP:
-        case GIR_POSITION:
-        case GIR_STATE:
-        case GIR_NEXT:
-        case GIR_LAST:
-        case GIR_NUMBER:
-        case GIR_ROW:
-        case GIR_STORE_AT:
-        case GIR_CHECK:
-            break;
-        default:
-            return "a step of the kernel has no form in C";
-        }
-    return NULL;
-}
-
-dtype_mask clike_types(const struct gir_kernel *kernel)
-{
-    dtype_mask types = 0;
-    for (uint32_t i = 0; i < kernel->n_codes; i++) {
-        const struct gir_code *code = &gir_codes(kernel)[i];
-        if (code->op != GIR_SCALAR && code->op != GIR_REDUCE)
-            continue;
-        if (code->scalar != SCALAR_SEL)
-            types |= DTYPE_BIT(gir_codes(kernel)[code->operands[0]].type);
-    }
-    return types;
-}
-
-/* ---- Parameters ------------------------------------------------------------------------------ */
-
-static bool checks(const struct gir_kernel *kernel)
-{
-    for (uint32_t i = 0; i < kernel->n_codes; i++)
-        if (gir_codes(kernel)[i].op == GIR_CHECK)
-            return true;
-    return false;
-}
-
-static uint32_t params_of_grid(const struct gir_kernel *kernel, struct clike_param *params)
-{
-    uint32_t n = 0;
-    for (uint32_t k = 0; k < kernel->n_args; k++) {
-        params[n++] = (struct clike_param){CLIKE_MEMORY, k};
-        params[n++] = (struct clike_param){CLIKE_COUNT, k};
-    }
-    if (checks(kernel))
-        params[n++] = (struct clike_param){CLIKE_STATUS, 0};
-    for (uint32_t k = 0; k < kernel->n_numbers; k++)
-        params[n++] = (struct clike_param){CLIKE_NUMBER, k};
-    return n;
-}
-
-static uint32_t params_of_args(const struct gir_kernel *kernel, struct clike_param *params)
-{
-    uint32_t n = 0;
-    for (uint32_t k = 0; k < kernel->n_args; k++) {
-        const struct gir_arg *arg = &gir_args(kernel)[k];
-        params[n++] = (struct clike_param){CLIKE_MEMORY, k};
-        if (!arg->per_column)
-            params[n++] = (struct clike_param){CLIKE_ROW, k};
-        if (arg->moves == GIR_STRIDED)
-            params[n++] = (struct clike_param){CLIKE_STEP, k};
-        if (!arg->is_looked_up)
-            continue;
-        params[n++] = (struct clike_param){CLIKE_NEXT, k};
-        params[n++] = (struct clike_param){CLIKE_COUNT, k};
-    }
-    return n;
-}
-
-uint32_t clike_params(const struct gir_kernel *kernel, struct clike_param *params)
-{
-    uint32_t n = kernel->grid ? params_of_grid(kernel, params) : params_of_args(kernel, params);
-    params[n++] = (struct clike_param){CLIKE_N_ROWS, 0};
-    params[n++] = (struct clike_param){CLIKE_LENGTH, 0};
-    if (clike_form(kernel) == CLIKE_TILES)
-        params[n++] = (struct clike_param){CLIKE_SHIFT, 0};
-    return n;
-}
-
-/* May the argument lie where another one does that is written, or read? What a stage reads may be
- * what one before has written. */
-static bool is_in_place(const struct gir_kernel *kernel, uint32_t arg)
-{
-    bool found = gir_args(kernel)[arg].may_lie_on != 0 || kernel->stage;
-    for (uint32_t k = 0; k < kernel->n_args; k++)
-        found |= gir_args(kernel)[k].may_lie_on >> arg & 1;
-    return found;
-}
-
-static const char *const names_of_call[] = {
-    [CLIKE_N_ROWS] = "rows", [CLIKE_LENGTH] = "n", [CLIKE_SHIFT] = "shift"};
-
-static void print_param(const struct printer *p, const struct clike_param *param)
-{
-    static const char *const suffix[] = {
-        [CLIKE_ROW] = "row", [CLIKE_STEP] = "step", [CLIKE_NEXT] = "next", [CLIKE_COUNT] = "count"};
-    if (param->kind == CLIKE_MEMORY)
-        text_printf(p->text, "%s%s a%" PRIu32,
-                    gir_args(p->kernel)[param->arg].is_result ? "RESULT" : "OPERAND",
-                    is_in_place(p->kernel, param->arg) ? "_IN_PLACE" : "", param->arg);
-    else if (param->kind >= CLIKE_N_ROWS)
-        text_printf(p->text, "int64_t %s", names_of_call[param->kind]);
-    else if (param->kind == CLIKE_NUMBER)
-        text_printf(p->text, "int64_t n%" PRIu32, param->arg);
-    else if (param->kind == CLIKE_STATUS)
-        text_puts(p->text, "RESULT status");
-    else
-        text_printf(p->text, "int64_t a%" PRIu32 "_%s", param->arg, suffix[param->kind]);
-}
-
-/* Where codegen_run has it. */
-static void print_given(const struct printer *p, const struct clike_param *param)
-{
-    if (param->kind == CLIKE_MEMORY)
-        text_printf(p->text, "args[%" PRIu32 "]", param->arg);
-    else if (param->kind >= CLIKE_N_ROWS)
-        text_puts(p->text, names_of_call[param->kind]);
-    else
-        text_printf(p->text, "steps[%" PRIu32 "]",
-                    (uint32_t)(param->kind - CLIKE_ROW) * p->kernel->n_args + param->arg);
-}
-
-/* In a list, `first` of which is there: on a line of its own for each argument. */
-static void print_params(const struct printer *p, bool first,
-                         void (*print)(const struct printer *, const struct clike_param *))
-{
-    struct clike_param params[CLIKE_MAX_PARAMS];
-    const uint32_t n = clike_params(p->kernel, params);
-    for (uint32_t i = 0; i < n; i++) {
-        const bool begins = params[i].kind == CLIKE_MEMORY || params[i].kind == CLIKE_N_ROWS ||
-                            params[i].kind == CLIKE_STATUS ||
-                            (params[i].kind == CLIKE_NUMBER && params[i].arg == 0);
-        if (first || i)
-            text_puts(p->text, begins ? ",\n    " : ", ");
-        print(p, &params[i]);
-    }
-}
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
-static void line(const struct printer *p, const char *text)
+void clike_line(const struct printer *p, const char *text)
 {
     clike_indent(p);
     text_puts(p->text, text);
     text_putc(p->text, '\n');
 }
 
-static void open_block(struct printer *p, const char *head)
+void clike_open_block(struct printer *p, const char *head)
 {
-    line(p, head);
-    line(p, "{");
+    clike_line(p, head);
+    clike_line(p, "{");
     p->depth++;
 }
 
-static void close_block(struct printer *p)
+void clike_close_block(struct printer *p)
 {
     p->depth--;
-    line(p, "}");
+    clike_line(p, "}");
 }
 
 /* Steps that are once for the row, or the column, and wait for what is before the pass. */
@@ -324,7 +153,7 @@ static void begin_levels(const struct printer *p)
 {
     const bool levels = has_levels(p);
     if (levels)
-        line(p, "int64_t steps = 0;");
+        clike_line(p, "int64_t steps = 0;");
     EACH_REDUCTION(p, i)
     {
         const struct gir_code *code = &gir_codes(p->kernel)[i];
@@ -359,7 +188,7 @@ static void carry_levels(struct printer *p, unsigned steps)
 {
     char head[64];
     snprintf(head, sizeof head, "if ((steps += %u) %% RADIX == 0)", steps);
-    open_block(p, head);
+    clike_open_block(p, head);
     EACH_REDUCTION(p, i)
     {
         const struct gir_code *code = &gir_codes(p->kernel)[i];
@@ -370,7 +199,7 @@ static void carry_levels(struct printer *p, unsigned steps)
         clike_print_number(p, code->type, code->bits);
         text_puts(p->text, ", steps / RADIX);\n");
     }
-    close_block(p);
+    clike_close_block(p);
 }
 
 static void join_levels(const struct printer *p)
@@ -390,14 +219,14 @@ static void join_levels(const struct printer *p)
 
 static void print_elements(struct printer *p)
 {
-    open_block(p, "EACH_ROW(r, rows)");
+    clike_open_block(p, "EACH_ROW(r, rows)");
     print_once(p);
     if (find_steps(p)) {
-        open_block(p, "EACH_ELEMENT(i, n)");
+        clike_open_block(p, "EACH_ELEMENT(i, n)");
         print_steps(p);
-        close_block(p);
+        clike_close_block(p);
     }
-    close_block(p);
+    clike_close_block(p);
 }
 
 /* What a thread goes over: along a row, or down a column. */
@@ -412,7 +241,7 @@ static void open_walk(struct printer *p, const struct walk *walk, const char *fr
     char head[128];
     snprintf(head, sizeof head, "UNROLL_BY(1) for (int64_t %s = %s; %s < %s; %s += %s)",
              walk->number, from, walk->number, walk->end, walk->number, walk->step);
-    open_block(p, head);
+    clike_open_block(p, head);
     print_steps(p);
     combine_steps(p);
 }
@@ -422,22 +251,22 @@ static void print_several(struct printer *p, const struct walk *walk, unsigned e
 {
     char text[160];
     snprintf(text, sizeof text, "int64_t first = %s;", walk->from);
-    line(p, text);
+    clike_line(p, text);
     snprintf(text, sizeof text, "UNROLL_BY(1) for (; first + %u * %s < %s; first += %u * %s)",
              each - 1, walk->step, walk->end, each, walk->step);
-    open_block(p, text);
+    clike_open_block(p, text);
     snprintf(text, sizeof text, "UNROLL for (int64_t next = 0; next < %u; next++)", each);
-    open_block(p, text);
+    clike_open_block(p, text);
     snprintf(text, sizeof text, "const int64_t %s = first + next * %s;", walk->number, walk->step);
-    line(p, text);
+    clike_line(p, text);
     print_steps(p);
     combine_steps(p);
-    close_block(p);
+    clike_close_block(p);
     if (has_levels(p))
         carry_levels(p, each);
-    close_block(p);
+    clike_close_block(p);
     open_walk(p, walk, "first");
-    close_block(p);
+    clike_close_block(p);
 }
 
 static void print_walk(struct printer *p, const struct walk *walk)
@@ -450,7 +279,7 @@ static void print_walk(struct printer *p, const struct walk *walk)
     open_walk(p, walk, walk->from);
     if (has_levels(p))
         carry_levels(p, 1);
-    close_block(p);
+    clike_close_block(p);
 }
 
 /* What the reductions of the pass have come to. */
@@ -470,9 +299,9 @@ static void print_threads(struct printer *p)
     print_once(p);
     print_stores(p); /* checks, which all threads make */
     find_steps(p);
-    open_block(p, "EACH_THREAD(i, n)");
+    clike_open_block(p, "EACH_THREAD(i, n)");
     print_steps(p);
-    close_block(p);
+    clike_close_block(p);
 }
 
 /* A loop over a row or column, and what its reductions, if there are any, have come to. */
@@ -502,15 +331,14 @@ static void print_terms(struct printer *p, const char *comes_to)
     char head[64];
     snprintf(head, sizeof head, "EACH_TERM(first, n, shift, %u)", terms_each(p));
     begin_levels(p);
-    open_block(p, head);
-    line(p, "const int64_t i = TERM_FROM(first, shift);");
+    clike_open_block(p, head);
+    clike_line(p, "const int64_t i = TERM_FROM(first, shift);");
     print_steps(p);
     combine_steps(p);
-    close_block(p);
+    clike_close_block(p);
     come_to(p, comes_to);
 }
-/* Of a reduction: how many come before it, in whatever pass. */
-static uint32_t number_of(const struct printer *p, uint32_t reduction)
+uint32_t clike_reductions_before(const struct printer *p, uint32_t reduction)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < reduction; i++)
@@ -527,9 +355,10 @@ static void print_groups(const struct printer *p)
         clike_indent(p);
         text_printf(p->text, "SHARE_GROUPS(%s, ", clike_type_of(code->type));
         print_combine(p, code);
-        text_printf(p->text, ", o%" PRIu32 ", %" PRIu32 ", shift);\n", i, number_of(p, i));
+        text_printf(p->text, ", o%" PRIu32 ", %" PRIu32 ", shift);\n", i,
+                    clike_reductions_before(p, i));
     }
-    line(p, "MEET_GROUPS;");
+    clike_line(p, "MEET_GROUPS;");
 }
 
 /* What lanes, or groups of a tile, have is declared around them, as o0, o1, ... */
@@ -542,12 +371,12 @@ static void print_lanes(struct printer *p)
         text_printf(p->text, "LANES(%s, o%" PRIu32 ");\n",
                     clike_type_of(gir_codes(p->kernel)[i].type), i);
     }
-    open_block(p, "EACH_LANE");
+    clike_open_block(p, "EACH_LANE");
     if (tiles)
         print_terms(p, "OF_LANE(o%" PRIu32 ") = s%" PRIu32 ";\n");
     else
         print_reducing(p, &along_row, "OF_LANE(o%" PRIu32 ") = s%" PRIu32 ";\n");
-    close_block(p);
+    clike_close_block(p);
     if (tiles)
         print_groups(p);
     EACH_REDUCTION(p, i)
@@ -559,7 +388,7 @@ static void print_lanes(struct printer *p)
         print_combine(p, code);
         text_printf(p->text, ", o%" PRIu32, i);
         if (tiles)
-            text_printf(p->text, ", %" PRIu32 ", shift", number_of(p, i));
+            text_printf(p->text, ", %" PRIu32 ", shift", clike_reductions_before(p, i));
         text_puts(p->text, ");\n");
     }
 }
@@ -567,9 +396,9 @@ static void print_lanes(struct printer *p)
 static void print_rows(struct printer *p)
 {
     const bool tiles = p->form == CLIKE_TILES;
-    open_block(p, tiles             ? "EACH_ROW_OF_TILE(r, rows, shift)"
-                  : p->kernel->grid ? "EACH_WARP_OF_PART(r, rows)"
-                                    : "EACH_WARP(r, rows)");
+    clike_open_block(p, tiles             ? "EACH_ROW_OF_TILE(r, rows, shift)"
+                        : p->kernel->grid ? "EACH_WARP_OF_PART(r, rows)"
+                                          : "EACH_WARP(r, rows)");
     for (p->pass = 0; p->pass < p->n_passes; p->pass++) {
         print_once(p);
         if (find_steps(p) || reduces(p))
@@ -577,11 +406,11 @@ static void print_rows(struct printer *p)
     }
     print_once(p);
     if (stores_once(p)) {
-        open_block(p, tiles ? "FIRST_GROUP(r, rows, shift)" : "FIRST_LANE");
+        clike_open_block(p, tiles ? "FIRST_GROUP(r, rows, shift)" : "FIRST_LANE");
         print_stores(p);
-        close_block(p);
+        clike_close_block(p);
     }
-    close_block(p);
+    clike_close_block(p);
 }
 
 /* Sums are of a block of their own, behind which there is what they have come to. */
@@ -592,10 +421,10 @@ static void print_column_pass(struct printer *p)
         clike_indent(p);
         text_printf(p->text, "%s v%" PRIu32 ";\n", clike_type_of(gir_codes(p->kernel)[i].type), i);
     }
-    line(p, "{");
+    clike_line(p, "{");
     p->depth++;
     print_reducing(p, &down_column, "v%" PRIu32 " = s%" PRIu32 ";\n");
-    close_block(p);
+    clike_close_block(p);
 }
 
 /* States are variables, and constants in an iteration. */
@@ -620,23 +449,23 @@ static void print_last(const struct printer *p)
 
 static void print_iterations(struct printer *p)
 {
-    open_block(p, p->kernel->grid ? "EACH_THREAD(i, n)" : "EACH_COLUMN(i, n)");
+    clike_open_block(p, p->kernel->grid ? "EACH_THREAD(i, n)" : "EACH_COLUMN(i, n)");
     print_once(p);
     find_steps(p);
     declare_states(p);
-    open_block(p, "for (int64_t r = 0; r < rows; r++)");
+    clike_open_block(p, "for (int64_t r = 0; r < rows; r++)");
     print_steps(p);
-    close_block(p);
+    clike_close_block(p);
     print_last(p);
     p->pass = 1;
     print_once(p);
     print_stores(p);
-    close_block(p);
+    clike_close_block(p);
 }
 
 static void print_columns(struct printer *p)
 {
-    open_block(p, p->kernel->grid ? "EACH_THREAD(i, n)" : "EACH_COLUMN(i, n)");
+    clike_open_block(p, p->kernel->grid ? "EACH_THREAD(i, n)" : "EACH_COLUMN(i, n)");
     for (p->pass = 0; p->pass < p->n_passes; p->pass++) {
         print_once(p);
         if (find_steps(p) || reduces(p))
@@ -644,12 +473,12 @@ static void print_columns(struct printer *p)
     }
     print_once(p);
     print_stores(p);
-    close_block(p);
+    clike_close_block(p);
 }
 
-static void print_function(struct printer *p)
+void clike_print_function(struct printer *p)
 {
-    line(p, "{");
+    clike_line(p, "{");
     p->depth++;
     if (p->form == CLIKE_ELEMENTS && p->kernel->grid)
         print_threads(p);
@@ -661,7 +490,7 @@ static void print_function(struct printer *p)
         print_iterations(p);
     else
         print_columns(p);
-    close_block(p);
+    clike_close_block(p);
 }
 
 /* Without reductions: what differs from element to element, numbers of rows that are looked up
@@ -678,7 +507,7 @@ static void find_elements(struct printer *p)
 }
 
 /* Of a kernel. */
-static void begin(struct printer *p, const struct gir_kernel *kernel)
+void clike_begin(struct printer *p, const struct gir_kernel *kernel)
 {
     p->kernel = kernel;
     p->form = clike_form(kernel);
@@ -690,212 +519,30 @@ static void begin(struct printer *p, const struct gir_kernel *kernel)
         find_elements(p);
 }
 
+/* Where codegen_run has it. */
+static void print_given(const struct printer *p, const struct clike_param *param)
+{
+    if (param->kind == CLIKE_MEMORY)
+        text_printf(p->text, "args[%" PRIu32 "]", param->arg);
+    else if (param->kind >= CLIKE_N_ROWS)
+        text_puts(p->text, clike_name_of_call(param->kind));
+    else
+        text_printf(p->text, "steps[%" PRIu32 "]",
+                    (uint32_t)(param->kind - CLIKE_ROW) * p->kernel->n_args + param->arg);
+}
+
 bool clike_print(const struct gir_kernel *kernel, enum clike_dialect dialect, const char *name,
                  struct text *text)
 {
     struct printer p = {.text = text};
-    begin(&p, kernel);
+    clike_begin(&p, kernel);
     text_printf(text, "KERNEL %s(\n    ", name);
-    print_params(&p, false, print_param);
+    clike_print_params(&p, false, clike_print_param);
     text_puts(text, ")\n");
-    print_function(&p);
+    clike_print_function(&p);
     if (dialect == CLIKE_SHIM) {
         text_printf(text, "LAUNCHER(%s", name);
-        print_params(&p, true, print_given);
-        text_puts(text, ")\n");
-    }
-    return !text->failed;
-}
-
-/* ---- Launches -------------------------------------------------------------------------------- */
-
-/* The parameter as the launch has it, with its part's number; its type is that of the part's. */
-static void print_param_of_part(const struct printer *p, const struct clike_param *param)
-{
-    static const char *const suffix[] = {
-        [CLIKE_MEMORY] = "", [CLIKE_COUNT] = "_count", [CLIKE_NUMBER] = ""};
-    const uint32_t k = p->part;
-    if (param->kind >= CLIKE_N_ROWS)
-        text_printf(p->text, "p%" PRIu32 "_%s", k, names_of_call[param->kind]);
-    else if (param->kind == CLIKE_STATUS)
-        text_printf(p->text, "p%" PRIu32 "_status", k);
-    else
-        text_printf(p->text, "p%" PRIu32 "_%c%" PRIu32 "%s", k,
-                    param->kind == CLIKE_NUMBER ? 'n' : 'a', param->arg, suffix[param->kind]);
-}
-
-static bool is_memory(const struct clike_param *param)
-{
-    return param->kind == CLIKE_MEMORY || param->kind == CLIKE_STATUS;
-}
-
-static void declare_param_of_part(const struct printer *p, const struct clike_param *param)
-{
-    const bool is_result = param->kind == CLIKE_STATUS || gir_args(p->kernel)[param->arg].is_result;
-    if (is_memory(param))
-        text_printf(p->text, "GIVEN(%s%s, ", is_result ? "RESULT" : "OPERAND",
-                    p->kernel->stage ? "_IN_PLACE" : "");
-    else
-        text_puts(p->text, "int64_t ");
-    print_param_of_part(p, param);
-    if (is_memory(param))
-        text_putc(p->text, ')');
-}
-
-static void give_param_to_part(const struct printer *p, const struct clike_param *param)
-{
-    if (is_memory(param))
-        text_puts(p->text, "PLACE_OF(");
-    print_param_of_part(p, param);
-    if (is_memory(param))
-        text_putc(p->text, ')');
-}
-
-/* Where NAME_run has it. */
-static void print_given_to_part(const struct printer *p, const struct clike_param *param)
-{
-    const uint32_t n_args = p->kernel->n_args, last = n_args + p->kernel->n_numbers;
-    if (param->kind == CLIKE_MEMORY || param->kind == CLIKE_STATUS) {
-        const uint32_t k = param->kind == CLIKE_STATUS ? n_args : param->arg;
-        text_printf(p->text, "args[%" PRIu32 "]", p->args + k);
-        return;
-    }
-    if (param->kind == CLIKE_SHIFT) { /* the shim's threads have a row each */
-        text_putc(p->text, '0');
-        return;
-    }
-    const uint32_t at = param->kind == CLIKE_COUNT    ? param->arg
-                        : param->kind == CLIKE_NUMBER ? n_args + param->arg
-                        : param->kind == CLIKE_N_ROWS ? last
-                                                      : last + 1;
-    text_printf(p->text, "steps[%" PRIu32 "]", p->steps + at);
-}
-
-/* The function of a part. */
-static void print_part(struct printer *p, const char *name)
-{
-    text_printf(p->text, "PART %s_%" PRIu32 "(\n    ", name, p->part);
-    print_params(p, false, print_param);
-    text_puts(p->text,
-              p->kernel->stage ? ",\n    int64_t group, PART_PARAMS)\n" : ",\n    PART_PARAMS)\n");
-    print_function(p);
-}
-
-/* A macro of the part's blocks. */
-static void print_blocks_of_part(const struct printer *p, const char *macro)
-{
-    text_printf(p->text, "%s(", macro);
-    if (p->part)
-        text_printf(p->text, "end%" PRIu32, p->part - 1);
-    else
-        text_putc(p->text, '0');
-    text_printf(p->text, ", end%" PRIu32 ")", p->part);
-}
-
-static void print_call_of_part(const struct printer *p, const char *name)
-{
-    clike_indent(p);
-    text_puts(p->text, "if (");
-    print_blocks_of_part(p, "IN_PART");
-    text_printf(p->text, ")\n        %s_%" PRIu32 "(\n    ", name, p->part);
-    print_params(p, false, give_param_to_part);
-    text_puts(p->text, ", ");
-    print_blocks_of_part(p, "OF_PART");
-    text_puts(p->text, ");\n");
-}
-
-typedef void (*print_param_fn)(const struct printer *, const struct clike_param *);
-
-/* Of all parts, each followed by what comes of `end`, of its number. */
-static void print_params_of_parts(struct printer *p, const struct gir_kernel *const *kernels,
-                                  uint32_t n, bool first, print_param_fn print, const char *end)
-{
-    p->args = p->steps = 0;
-    for (p->part = 0; p->part < n; p->part++) {
-        p->kernel = kernels[p->part];
-        print_params(p, first || p->part, print);
-        p->args += p->kernel->n_args + 1;
-        p->steps += p->kernel->n_args + p->kernel->n_numbers + 2;
-    }
-    for (uint32_t i = 0; i < n; i++)
-        text_printf(p->text, end, i);
-}
-
-/* Reductions of which the threads of a block share what they have at once, 1 at least: of tiles,
- * all of a part. */
-static uint32_t count_shared(struct printer *p, const struct gir_kernel *const *kernels, uint32_t n)
-{
-    uint32_t most = 1;
-    for (uint32_t i = 0; i < n; i++) {
-        p->kernel = kernels[i];
-        const uint32_t own =
-            clike_form(p->kernel) == CLIKE_TILES ? number_of(p, p->kernel->n_codes) : 1;
-        most = own > most ? own : most;
-    }
-    return most;
-}
-
-/* Each block has groups, and goes through the stages of each. */
-static void print_stages(struct printer *p, const struct gir_kernel *const *kernels, uint32_t n,
-                         const char *name)
-{
-    open_block(p, "EACH_GROUP(group, end0)");
-    for (p->part = 0; p->part < n; p->part++) {
-        p->kernel = kernels[p->part];
-        if (p->part && p->kernel->stage != kernels[p->part - 1]->stage)
-            line(p, "END_STAGE;");
-        clike_indent(p);
-        text_printf(p->text, "IN_STAGE(%" PRIu32 ")\n", p->kernel->stage);
-        clike_indent(p);
-        text_printf(p->text, "    %s_%" PRIu32 "(\n    ", name, p->part);
-        print_params(p, false, give_param_to_part);
-        text_puts(p->text, ", group, OF_GROUP);\n");
-    }
-    line(p, "END_STAGE;");
-    close_block(p);
-}
-
-static void print_parts(struct printer *p, const struct gir_kernel *const *kernels, uint32_t n,
-                        const char *name)
-{
-    for (p->part = 0; p->part < n; p->part++) {
-        p->kernel = kernels[p->part];
-        print_call_of_part(p, name);
-    }
-}
-
-/* Does a part reduce something? */
-static bool combines(const struct gir_kernel *const *kernels, uint32_t n)
-{
-    bool any = false;
-    for (uint32_t k = 0; k < n; k++)
-        for (uint32_t i = 0; i < kernels[k]->n_codes; i++)
-            any |= gir_codes(kernels[k])[i].op == GIR_REDUCE;
-    return any;
-}
-
-bool clike_print_launch(const struct gir_kernel *const *kernels, uint32_t n,
-                        enum clike_dialect dialect, const char *name, struct text *text)
-{
-    struct printer p = {.text = text};
-    for (p.part = 0; p.part < n; p.part++) {
-        begin(&p, kernels[p.part]);
-        print_part(&p, name);
-    }
-    text_printf(text, "%s %s(\n    ", combines(kernels, n) ? "KERNEL_THAT_COMBINES" : "KERNEL",
-                name);
-    print_params_of_parts(&p, kernels, n, false, declare_param_of_part, ", int64_t end%" PRIu32);
-    text_printf(text, ")\n{\n    BEGIN_LAUNCH(%" PRIu32 ")\n", count_shared(&p, kernels, n));
-    p.depth = 1;
-    (kernels[0]->stage ? print_stages : print_parts)(&p, kernels, n, name);
-    text_puts(text, "}\n");
-    if (dialect == CLIKE_SHIM) {
-        text_puts(text, kernels[0]->stage ? "LAUNCHER_OF_STAGES(" : "LAUNCHER(");
-        if (kernels[0]->stage)
-            text_printf(text, "%" PRIu32 ", ", kernels[n - 1]->stage);
-        text_puts(text, name);
-        print_params_of_parts(&p, kernels, n, true, print_given_to_part,
-                              kernels[0]->stage ? ", rows" : ", 1 + %" PRIu32);
+        clike_print_params(&p, true, print_given);
         text_puts(text, ")\n");
     }
     return !text->failed;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kernel being printed: what its function (print.c) and its steps (steps.c) share. */
+/* A kernel being printed: what its parameters (params.c), its function
+ * (print.c), its steps (steps.c) and launches of it (launch.c) share. */
 #ifndef TSSA_CODEGEN_CLIKE_PRINTER_H
 #define TSSA_CODEGEN_CLIKE_PRINTER_H
 
@@ -17,8 +18,28 @@ struct printer {
     bool needed[GIR_MAX_CODES]; /* in the pass, for each element */
 };
 
+/* Of a kernel; text and depth stay. */
+void clike_begin(struct printer *p, const struct gir_kernel *kernel);
+/* The kernel's function, from its brace on. */
+void clike_print_function(struct printer *p);
+/* How many reductions come before step i, in whatever pass. */
+uint32_t clike_reductions_before(const struct printer *p, uint32_t i);
+
 /* Begins a line. */
 void clike_indent(const struct printer *p);
+void clike_line(const struct printer *p, const char *text);
+/* The head's line, and a brace. */
+void clike_open_block(struct printer *p, const char *head);
+void clike_close_block(struct printer *p);
+
+typedef void (*clike_print_param_fn)(const struct printer *p, const struct clike_param *param);
+/* As the function declares it. */
+void clike_print_param(const struct printer *p, const struct clike_param *param);
+/* All, in a list, `first` of which is there: on a line of its own for each argument. */
+void clike_print_params(const struct printer *p, bool first, clike_print_param_fn print);
+/* Of rows, length and shift, which are the call's. */
+const char *clike_name_of_call(enum clike_param_kind kind);
+
 /* Step i, which is no reduction: a constant of the function, v0, v1, ...; or a store. */
 void clike_print_step(const struct printer *p, uint32_t i);
 /* An element of a type, by its bits. */

@@ -17,6 +17,7 @@
 struct member {
     uint32_t operands[2], results[2];
     bool largest;
+    const struct ir_op *op; /* of a block; NULL: the op itself */
 };
 
 struct lists {
@@ -37,7 +38,7 @@ static uint32_t result_of(const struct ir_block *body, const struct ir_value *va
 
 static struct member member_of(const struct ir_op *op, const struct ir_block *body)
 {
-    struct member member = {{0, 1}, {0, 1}, ir_attr_int(op, "largest", 1) != 0};
+    struct member member = {{0, 1}, {0, 1}, ir_attr_int(op, "largest", 1) != 0, body ? op : NULL};
     for (uint32_t i = 0; body && i < op->n_operands; i++)
         member.operands[i] = ir_operand(op, i)->index;
     for (uint32_t i = 0; i < 2; i++)
@@ -65,6 +66,16 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
                ? grids_text_want(setup->context, GRIDS_TEXT_KEEP, TSSA_UINT8)
                : grids_text_want(setup->context, GRIDS_TEXT_TOPK,
                                  ir_operand(first, 0)->type->dtype);
+}
+
+/* As the interpreter says whose it is. */
+static tssa_status *blame(tssa_status *status, const struct member *member)
+{
+    char text[256];
+    if (!status || !member->op)
+        return status;
+    ir_op_describe(member->op, text, sizeof text);
+    return status_prefix(status, "%s", text);
 }
 
 static tssa_status *make_output(struct kernel_args *args, uint32_t result, tssa_dtype dtype,
@@ -422,7 +433,8 @@ static tssa_status *sort_all(struct call *call)
                         .dtype =
                             call->args->inputs[call->lists->members[0].operands[0]]->tensor.dtype};
     for (uint32_t i = 0; i < call->lists->n; i++)
-        TRY(make_sorted(&s, &call->lists->members[i], &s.lists[i]));
+        TRY(blame(make_sorted(&s, &call->lists->members[i], &s.lists[i]),
+                  &call->lists->members[i]));
     TRY(find_operands(call));
     if (s.chunks) {
         TRY(sift(&s));

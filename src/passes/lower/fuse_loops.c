@@ -4,41 +4,21 @@
 #include "ir/fuse.h"
 #include "ir/infer.h"
 #include "passes/lower/fuse.h"
-
-struct wrapping {
-    struct pass_context *pass;
-    struct ir_op *loop, *fuse;
-    struct ir_block *body;           /* of the fuse op */
-    VEC(struct ir_value *) operands; /* of that, from outside */
-};
-
-/* Stands in the block for a value that is not the loop's. */
-static struct ir_value *enter(struct wrapping *w, struct ir_value *value)
-{
-    for (size_t i = 0; i < w->operands.count; i++)
-        if (w->operands.data[i] == value)
-            return w->body->params[i];
-    struct ir_value *param = ir_block_add_param(w->body);
-    if (!param || !vec_push(&w->operands, value))
-        return NULL;
-    param->type = value->type;
-    param->known = value->known;
-    return param;
-}
+#include "passes/lower/fuse_wrap.h"
 
 /* Is it made in the loop's body? */
-static bool is_inside(const struct wrapping *w, const struct ir_value *value)
+static bool is_inside(const struct ir_op *loop, const struct ir_value *value)
 {
-    return (value->op ? value->op->parent : value->block) == w->loop->blocks[0];
+    return (value->op ? value->op->parent : value->block) == loop->blocks[0];
 }
 
-static tssa_status *enter_operands(struct wrapping *w, struct ir_op *op)
+static tssa_status *enter_operands(struct fuse_wrap *w, const struct ir_op *loop, struct ir_op *op)
 {
     for (uint32_t i = 0; i < op->n_operands; i++) {
         struct ir_value *value = ir_operand(op, i);
-        if (!value || is_inside(w, value))
+        if (!value || is_inside(loop, value))
             continue;
-        value = enter(w, value);
+        value = fuse_wrap_enter(w, value);
         TRY_ALLOC(value);
         ir_op_set_operand(op, i, value);
     }
@@ -54,61 +34,48 @@ static uint32_t count_used(const struct ir_op *loop)
 }
 
 /* The fuse op stands before the loop, and takes it in. */
-static tssa_status *wrap(struct wrapping *w)
+static tssa_status *wrap(struct fuse_wrap *w, struct ir_op *loop, struct ir_op **fuse)
 {
-    struct ir_graph *graph = w->pass->graph;
-    struct ir_op *loop = w->loop, *ret;
-    const uint32_t n = count_used(loop);
-    w->body = ir_block_create(graph, NULL, 0);
-    TRY_ALLOC(w->body);
-    TRY(enter_operands(w, loop));
+    TRY(enter_operands(w, loop, loop));
     for (struct ir_op *op = loop->blocks[0]->first; op; op = op->next)
-        TRY(enter_operands(w, op));
-    w->fuse = ir_op_create(graph, ir_op_info(IR_OP_fuse), w->body->n_params, n);
-    ret = ir_op_create(graph, ir_op_info(IR_OP_return), n, 0);
-    if (!w->fuse || !ret || !ir_op_set_blocks(graph, w->fuse, 1))
-        return status_out_of_memory();
-    w->fuse->blocks[0] = w->body;
-    w->fuse->block_names[0] = intern_str(&graph->strings, IR_FUSE_BODY);
-    TRY_ALLOC(w->fuse->block_names[0]);
-    w->body->owner = w->fuse;
-    w->fuse->name = loop->name;
-    for (size_t i = 0; i < w->operands.count; i++)
-        ir_op_set_operand(w->fuse, (uint32_t)i, w->operands.data[i]);
-    ir_op_insert_before(w->fuse, loop);
-    ir_op_append(w->body, ret);
+        TRY(enter_operands(w, loop, op));
+    TRY(fuse_wrap_make(w, count_used(loop), loop->name, loop, fuse));
+    struct ir_op *ret = w->body->last;
     ir_op_move_before(loop, ret);
     for (uint32_t i = 0, k = 0; i < loop->n_results; i++) {
         if (!loop->results[i].wanted || !loop->results[i].uses)
             continue;
-        fuse_hand_out(&loop->results[i], &w->fuse->results[k]);
+        fuse_hand_out(&loop->results[i], &(*fuse)->results[k]);
         ir_op_set_operand(ret, k++, &loop->results[i]);
     }
-    w->fuse->inferred_from = ir_infer_stamp(w->fuse);
+    (*fuse)->inferred_from = ir_infer_stamp(*fuse);
     return NULL;
 }
 
 /* Not the loop: it is as it was. */
-static tssa_status *unwrap(const struct wrapping *w, const char *why)
+static tssa_status *unwrap(struct pass_context *pass, struct ir_op *fuse, const struct ir_op *loop,
+                           const char *why)
 {
-    ir_fuse_inline(w->fuse);
-    return pass_remark(w->pass, TSSA_REMARK_MISSED, w->loop,
+    ir_fuse_inline(fuse);
+    return pass_remark(pass, TSSA_REMARK_MISSED, loop,
                        "each iteration is a kernel, and not all of them one: %s", why);
 }
 
 static tssa_status *fuse_loop(struct pass_context *pass, struct ir_op *loop)
 {
     const struct ir_fusion *fusion = pass->fusion;
-    struct wrapping w = {.pass = pass, .loop = loop};
-    vec_init(&w.operands, pass->graph->allocator);
-    tssa_status *status = wrap(&w);
-    vec_free(&w.operands);
+    struct fuse_wrap w;
+    struct ir_op *fuse = NULL;
+    tssa_status *status = fuse_wrap_open(&w, pass->graph);
+    if (!status)
+        status = wrap(&w, loop, &fuse);
+    fuse_wrap_close(&w);
     TRY(status);
-    const char *why = fusion->refuses_whole(fusion->user, w.fuse);
+    const char *why = fusion->refuses_whole(fusion->user, fuse);
     if (why)
-        return unwrap(&w, why);
+        return unwrap(pass, fuse, loop, why);
     pass->changed = true;
-    return pass_remark(pass, TSSA_REMARK_APPLIED, w.fuse, "one kernel of all iterations");
+    return pass_remark(pass, TSSA_REMARK_APPLIED, fuse, "one kernel of all iterations");
 }
 
 static bool is_loop(const struct ir_op *op)

@@ -3,50 +3,35 @@
 
 #include "ir/fuse.h"
 #include "ir/infer.h"
-
-struct remaking {
-    struct ir_graph *graph;
-    struct ir_op *fuse;              /* as it was */
-    struct ir_block *body;           /* the new one's */
-    VEC(struct ir_value *) operands; /* of that, from outside */
-};
+#include "passes/lower/fuse_wrap.h"
 
 /* Stands in the new block for a value that ops of the old one read. */
-static struct ir_value *enter(struct remaking *r, struct ir_value *value)
+static struct ir_value *enter(struct fuse_wrap *w, const struct ir_op *old, struct ir_value *value)
 {
-    if (value->block == ir_fuse_body(r->fuse))
-        value = ir_operand(r->fuse, value->index);
-    for (size_t i = 0; i < r->operands.count; i++)
-        if (r->operands.data[i] == value)
-            return r->body->params[i];
-    struct ir_value *param = ir_block_add_param(r->body);
-    if (!param || !vec_push(&r->operands, value))
-        return NULL;
-    param->type = value->type;
-    param->known = value->known;
-    return param;
+    return fuse_wrap_enter(w, value->block == ir_fuse_body(old) ? ir_operand(old, value->index)
+                                                                : value);
 }
 
-static tssa_status *move_ops(struct remaking *r)
+static tssa_status *enter_operands(struct fuse_wrap *w, const struct ir_op *old)
 {
-    struct ir_block *old = ir_fuse_body(r->fuse);
-    const uint32_t n = ir_block_return(old)->n_operands;
-    struct ir_op *ret = ir_op_create(r->graph, ir_op_info(IR_OP_return), n, 0);
-    TRY_ALLOC(ret);
-    for (struct ir_op *op = old->first; op; op = op->next)
+    struct ir_block *block = ir_fuse_body(old);
+    for (struct ir_op *op = block->first; op; op = op->next)
         for (uint32_t i = 0; i < op->n_operands; i++) {
             struct ir_value *value = ir_operand(op, i);
-            if (!value || fuse_maker(value, old))
+            if (!value || fuse_maker(value, block))
                 continue;
-            value = enter(r, value);
+            value = enter(w, old, value);
             TRY_ALLOC(value);
             ir_op_set_operand(op, i, value);
         }
-    ir_op_append(r->body, ret);
+    return NULL;
+}
+
+static void move_ops(struct ir_block *old, struct ir_op *ret)
+{
     for (uint32_t i = 0; i < ret->n_operands; i++)
         ir_op_set_operand(ret, i, ir_operand(ir_block_return(old), i));
     ir_move_ops(old, ret);
-    return NULL;
 }
 
 static void hand_on(struct ir_value *from, struct ir_value *to)
@@ -74,38 +59,26 @@ static void hand_on_all(struct ir_op *old, struct ir_op *fuse)
         }
 }
 
-static tssa_status *remake_as(struct remaking *r, struct ir_op **made)
+static tssa_status *remake_as(struct fuse_wrap *w, struct ir_op *old, struct ir_op **made)
 {
-    struct ir_graph *graph = r->graph;
-    struct ir_op *old = r->fuse;
-    r->body = ir_block_create(graph, NULL, 0);
-    TRY_ALLOC(r->body);
-    TRY(move_ops(r));
-    struct ir_op *fuse = ir_op_create(graph, ir_op_info(IR_OP_fuse), r->body->n_params,
-                                      ir_block_return(r->body)->n_operands);
-    if (!fuse || !ir_op_set_blocks(graph, fuse, 1))
-        return status_out_of_memory();
-    fuse->blocks[0] = r->body;
-    fuse->block_names[0] = old->block_names[0];
-    fuse->name = old->name;
-    r->body->owner = fuse;
-    for (size_t i = 0; i < r->operands.count; i++)
-        ir_op_set_operand(fuse, (uint32_t)i, r->operands.data[i]);
-    hand_on_all(old, fuse);
-    ir_op_insert_before(fuse, old);
+    struct ir_block *block = ir_fuse_body(old);
+    TRY(enter_operands(w, old));
+    TRY(fuse_wrap_make(w, ir_block_return(block)->n_operands, old->name, old, made));
+    move_ops(block, w->body->last);
+    hand_on_all(old, *made);
     ir_release_blocks(old);
     ir_op_remove(old);
-    fuse->inferred_from = ir_infer_stamp(fuse);
-    *made = fuse;
+    (*made)->inferred_from = ir_infer_stamp(*made);
     return NULL;
 }
 
 tssa_status *fuse_remake(struct pass_context *pass, struct ir_op **fuse)
 {
-    struct remaking r = {.graph = pass->graph, .fuse = *fuse};
-    vec_init(&r.operands, pass->graph->allocator);
-    tssa_status *status = remake_as(&r, fuse);
-    vec_free(&r.operands);
+    struct fuse_wrap w;
+    tssa_status *status = fuse_wrap_open(&w, pass->graph);
+    if (!status)
+        status = remake_as(&w, *fuse, fuse);
+    fuse_wrap_close(&w);
     return status;
 }
 

@@ -7,6 +7,7 @@
 #include "ir/fuse.h"
 #include "ir/infer.h"
 #include "passes/lower/fuse_remake.h"
+#include "passes/lower/fuse_wrap.h"
 
 /* ---- Ops as one fuse op ---------------------------------------------------------------------- */
 
@@ -16,12 +17,9 @@ struct range {
 };
 
 struct wrapping {
-    struct ir_graph *graph;
+    struct fuse_wrap wrap;
     struct range range;
-    struct ir_op *fuse;
-    struct ir_block *body;
-    VEC(struct ir_value *) operands; /* from outside */
-    VEC(struct ir_value *) results;  /* that are used outside */
+    VEC(struct ir_value *) results; /* that are used outside */
 };
 
 static bool is_in(const struct range *range, const struct ir_op *op)
@@ -51,20 +49,6 @@ static tssa_status *find_results(struct wrapping *w)
     }
 }
 
-/* Stands in the block for a value from outside. */
-static struct ir_value *enter(struct wrapping *w, struct ir_value *value)
-{
-    for (size_t i = 0; i < w->operands.count; i++)
-        if (w->operands.data[i] == value)
-            return w->body->params[i];
-    struct ir_value *param = ir_block_add_param(w->body);
-    if (!param || !vec_push(&w->operands, value))
-        return NULL;
-    param->type = value->type;
-    param->known = value->known;
-    return param;
-}
-
 static tssa_status *enter_operands(struct wrapping *w)
 {
     for (struct ir_op *op = w->range.first;; op = op->next) {
@@ -72,7 +56,7 @@ static tssa_status *enter_operands(struct wrapping *w)
             struct ir_value *value = ir_operand(op, i);
             if (!value || (value->op && is_in(&w->range, value->op)))
                 continue;
-            value = enter(w, value);
+            value = fuse_wrap_enter(&w->wrap, value);
             TRY_ALLOC(value);
             ir_op_set_operand(op, i, value);
         }
@@ -81,57 +65,39 @@ static tssa_status *enter_operands(struct wrapping *w)
     }
 }
 
-static tssa_status *make(struct wrapping *w)
+static void move_inside(const struct wrapping *w, struct ir_op *fuse)
 {
-    struct ir_graph *graph = w->graph;
-    const uint32_t n = (uint32_t)w->results.count;
-    struct ir_op *ret = ir_op_create(graph, ir_op_info(IR_OP_return), n, 0);
-    w->fuse = ir_op_create(graph, ir_op_info(IR_OP_fuse), w->body->n_params, n);
-    if (!ret || !w->fuse || !ir_op_set_blocks(graph, w->fuse, 1))
-        return status_out_of_memory();
-    w->fuse->blocks[0] = w->body;
-    w->fuse->block_names[0] = intern_str(&graph->strings, IR_FUSE_BODY);
-    TRY_ALLOC(w->fuse->block_names[0]);
-    w->body->owner = w->fuse;
-    w->fuse->name = w->range.last->name;
-    for (size_t i = 0; i < w->operands.count; i++)
-        ir_op_set_operand(w->fuse, (uint32_t)i, w->operands.data[i]);
-    ir_op_insert_before(w->fuse, w->range.first);
-    ir_op_append(w->body, ret);
-    return NULL;
-}
-
-static void move_inside(const struct wrapping *w)
-{
-    struct ir_op *ret = w->body->last, *next, *end = w->range.last->next;
+    struct ir_op *ret = ir_block_return(ir_fuse_body(fuse)), *next, *end = w->range.last->next;
     for (struct ir_op *op = w->range.first; op != end; op = next) {
         next = op->next;
         ir_op_move_before(op, ret);
     }
     for (size_t i = 0; i < w->results.count; i++) {
-        fuse_hand_out(w->results.data[i], &w->fuse->results[i]);
+        fuse_hand_out(w->results.data[i], &fuse->results[i]);
         ir_op_set_operand(ret, (uint32_t)i, w->results.data[i]);
     }
+}
+
+static tssa_status *wrap_as(struct wrapping *w, struct ir_op **fuse)
+{
+    TRY(find_results(w));
+    TRY(enter_operands(w));
+    TRY(fuse_wrap_make(&w->wrap, (uint32_t)w->results.count, w->range.last->name, w->range.first,
+                       fuse));
+    move_inside(w, *fuse);
+    (*fuse)->inferred_from = ir_infer_stamp(*fuse);
+    return NULL;
 }
 
 /* What is outside of it uses the results of the fuse op. */
 static tssa_status *wrap(struct ir_graph *graph, struct range range, struct ir_op **fuse)
 {
-    struct wrapping w = {.graph = graph, .range = range};
-    vec_init(&w.operands, graph->allocator);
+    struct wrapping w = {.range = range};
     vec_init(&w.results, graph->allocator);
-    w.body = ir_block_create(graph, NULL, 0);
-    tssa_status *status = w.body ? find_results(&w) : status_out_of_memory();
+    tssa_status *status = fuse_wrap_open(&w.wrap, graph);
     if (!status)
-        status = enter_operands(&w);
-    if (!status)
-        status = make(&w);
-    if (!status) {
-        move_inside(&w);
-        w.fuse->inferred_from = ir_infer_stamp(w.fuse);
-        *fuse = w.fuse;
-    }
-    vec_free(&w.operands);
+        status = wrap_as(&w, fuse);
+    fuse_wrap_close(&w.wrap);
     vec_free(&w.results);
     return status;
 }
