@@ -23,6 +23,7 @@
 #include "common/op_run.h"
 #include "common/same_value.h"
 #include "device/grids/multiply.h"
+#include "gir/gir.h"
 
 #define ROUNDS GRIDS_ROUNDS(60)
 
@@ -536,8 +537,34 @@ static void test_steps_of_attention(void **state)
         for (int r = 0; r < 3; r++)
             operands_expect_close(&run, r, tolerances[t]);
         assert_true(run.counts.launches <= 1u + (strcmp(*state, "opencl") == 0));
+        operands_clear(&o);
         grids_run_close(&run);
     }
+}
+
+/* As many stages as there may be. */
+static void test_chain(void **state)
+{
+    char text[2000];
+    struct grids_run run;
+    struct operands o;
+    int n = snprintf(text, sizeof text,
+                     "graph @g opset(\"\": 18) ir_version(8) (%%x: f32[3, 8], %%w: f32[8, 8]) -> "
+                     "(%%y) {\n%%y = fuse(%%x, %%w) { body(%%v0: f32[3, 8], %%q: f32[8, 8]) {\n");
+    for (int i = 0; i < GIR_MAX_STAGES; i++)
+        n += snprintf(text + n, sizeof text - (size_t)n,
+                      "%%m%d = MatMul(%%v%d, %%q)\n%%v%d = Tanh(%%m%d)\n", i, i, i + 1, i);
+    snprintf(text + n, sizeof text - (size_t)n, "return(%%v%d) } }\nreturn(%%y)\n}\n",
+             GIR_MAX_STAGES);
+    grids_run_open(&run, *state, text);
+    operands_open(&o, 31);
+    operands_add_numbers(&o, TSSA_FLOAT, 2, (const int64_t[]){3, 8});
+    operands_add_numbers(&o, TSSA_FLOAT, 2, (const int64_t[]){8, 8});
+    assert_true(grids_run_go(&run, o.given));
+    operands_expect_close(&run, 0, 1e-4);
+    assert_true(run.counts.launches <= 1u + (strcmp(*state, "opencl") == 0));
+    operands_clear(&o);
+    grids_run_close(&run);
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -555,7 +582,8 @@ static int run_on(const char *device)
                                        OF_DEVICE(test_products_have_the_same_bits),
                                        OF_DEVICE(test_products_in_kernels),
                                        OF_DEVICE(test_gates),
-                                       OF_DEVICE(test_steps_of_attention)};
+                                       OF_DEVICE(test_steps_of_attention),
+                                       OF_DEVICE(test_chain)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

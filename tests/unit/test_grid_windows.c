@@ -328,11 +328,11 @@ static void follow_once(const char *device, struct operands *o, int t, const str
     const int64_t filters = c->groups * c->filters;
     const int rank = c->shape.rank + 2;
     dims_of_all(c, x, w, y);
+    open_followed(&run, device, t, c, adds, clips, false);
     operands_add_numbers(o, types[t], rank, x);
     operands_add_numbers(o, types[t], rank, w);
     operands_add_numbers(o, types[t], 1, &filters);
     operands_add_numbers(o, types[t], rank, y);
-    open_followed(&run, device, t, c, adds, clips, false);
     assert_true(grids_run_go(&run, o->given));
     operands_expect_close(&run, 0, 2 * tolerances[t]);
     open_followed(&apart, device, t, c, adds, clips, true);
