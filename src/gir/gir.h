@@ -171,7 +171,7 @@
 #define GIR_MAX_REDUCTIONS 32
 #define GIR_MAX_FIELDS 8
 #define GIR_MAX_NUMBERS 64
-#define GIR_MAX_STAGES 16
+#define GIR_MAX_STAGES 5 /* PoCL compiles each for three times as long as the one before */
 #define GIR_POSITIONS_AT (UINT64_C(1) << 46) /* as an address: that of element 0 of positions */
 #define GIR_MAX_PLANES 128 /* elements of a strided row, where rows may lie side by side */
 

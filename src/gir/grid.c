@@ -311,6 +311,14 @@ static void tell_spaces(struct grid_maker *m)
         }
 }
 
+/* All that is stored has a part, of all stages that there may be. */
+static void refuse_late_stages(struct grid_maker *m, const uint32_t *part_of)
+{
+    for (uint32_t i = 0; i < count_stored(m) && !m->maker.why; i++)
+        if (part_of[i] == GIR_NONE && (is_inner(m, i) || m->fuse->results[i].wanted))
+            grid_refuse(m, "it has more stages than a launch may have");
+}
+
 static tssa_status *make_all(struct grid_maker *m, uint32_t *part_of, bool *marked,
                              struct grid_stored *stored)
 {
@@ -320,6 +328,7 @@ static tssa_status *make_all(struct grid_maker *m, uint32_t *part_of, bool *mark
     if (!m->loop || grid_begin_loop(m))
         for (uint32_t i = 0; i < (m->n_cuts ? GIR_MAX_STAGES : 1) && !m->maker.why; i++)
             find_parts(m, i, part_of, marked);
+    refuse_late_stages(m, part_of);
     for (uint32_t i = 0; !status && !m->maker.why && i < m->grid->n; i++)
         status = make_part(m, i, part_of, stored);
     if (!status && !m->maker.why && grid_multiplies_again(m))

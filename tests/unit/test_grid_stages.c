@@ -84,6 +84,39 @@ static void what_has_stages(void **state)
     }
 }
 
+/* A chain of products, each of what the one before it came to. */
+static struct gir_grid *build_chain(int products, struct ir_graph **graph, const char **why)
+{
+    struct text text;
+    text_init(&text, &allocator_default);
+    text_puts(&text, "graph (%x: f32[2, 8], %w: f32[8, 8]) -> (%y) {\n%y = fuse(%x, %w) {\n"
+                     "body(%v0: f32[2, 8], %q: f32[8, 8]) {\n");
+    for (int i = 0; i < products; i++)
+        text_printf(&text, "%%m%d = MatMul(%%v%d, %%q)\n%%v%d = Tanh(%%m%d)\n", i, i, i + 1, i);
+    text_printf(&text, "return(%%v%d) } }\nreturn(%%y)\n}\n", products);
+    *graph = gir_parse_graph(text_string(&text));
+    text_free(&text);
+    return gir_build_whole_grid(*graph, why);
+}
+
+/* The last stage that there may be, and one more. */
+static void stages_are_not_too_many(void **state)
+{
+    (void)state;
+    for (int products = GIR_MAX_STAGES - 1; products < GIR_MAX_STAGES + 3; products++) {
+        const char *why = NULL;
+        struct ir_graph *graph;
+        struct gir_grid *grid = build_chain(products, &graph, &why);
+        assert_true((grid != NULL) == (products <= GIR_MAX_STAGES));
+        if (grid)
+            assert_int_equal(count_stages(grid), products);
+        else
+            assert_non_null(why);
+        gir_grid_free(grid);
+        ir_graph_free(graph);
+    }
+}
+
 /* As text, a part says which stage it is of. */
 static void stages_are_printed(void **state)
 {
@@ -171,8 +204,8 @@ static void what_numbers_may_be(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_has_stages),
-                                       cmocka_unit_test(stages_are_printed),
-                                       cmocka_unit_test(what_numbers_may_be)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_has_stages), cmocka_unit_test(stages_are_not_too_many),
+        cmocka_unit_test(stages_are_printed), cmocka_unit_test(what_numbers_may_be)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
