@@ -21,9 +21,11 @@ SCALAR_FN int count_before(SHARED_PLACE(T_BITS) keys, int first, T_BITS key, int
     return before;
 }
 
-/* Of what the warps have counted for their lanes: to threads of the first warp the sum. */
+/* Of what the warps have counted for their lanes: to threads of the first warp the sum. What was in
+ * `counts` before may have been read until here. */
 SCALAR_FN int add_warps(SHARED_PLACE(int) counts, int own)
 {
+    MEET;
     counts[OWN] = own;
     MEET;
     for (int warp = 1; warp < WARP_COUNT && WARP == 0; warp++)

@@ -138,7 +138,7 @@ static void print_stages(struct printer *p, const struct gir_kernel *const *kern
     clike_open_block(p, "EACH_GROUP(group, end0)");
     for (p->part = 0; p->part < n; p->part++) {
         p->kernel = kernels[p->part];
-        if (p->part && p->kernel->stage != kernels[p->part - 1]->stage)
+        if (p->part) /* also within a stage: parts share the memory in which threads meet */
             clike_line(p, "END_STAGE;");
         clike_indent(p);
         text_printf(p->text, "IN_STAGE(%" PRIu32 ")\n", p->kernel->stage);

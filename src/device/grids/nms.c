@@ -15,6 +15,8 @@
 
 /* Each score is compared with all others of its class: of more the host is sooner done. */
 #define MOST_BOXES 65536
+/* The text counts them in int. */
+#define MOST_RANKED (INT32_MAX - 1024)
 
 enum { BOXES, SCORES, MOST, OVERLAP, SCORE };
 
@@ -179,8 +181,8 @@ static tssa_status *make_buffers(struct kernel_args *args, struct job *job)
 {
     int64_t rows, order;
     size_t bytes;
-    if (!i64_mul(job->all, job->n, &rows) || !i64_add(rows, job->all, &order) ||
-        !size_mul((size_t)order, 3 * sizeof(int64_t), &bytes))
+    if (job->n > MOST_RANKED || !i64_mul(job->all, job->n, &rows) ||
+        !i64_add(rows, job->all, &order) || !size_mul((size_t)order, 3 * sizeof(int64_t), &bytes))
         return ERROR(TSSA_LIMIT, "too many boxes and classes");
     TRY(kernel_scratch(args, (size_t)order * sizeof(int64_t), &job->order));
     TRY(grids_operand(args, BOXES, &job->buffers[BOXES], &job->boxes));
