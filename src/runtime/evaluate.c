@@ -130,7 +130,34 @@ struct call {
  * in the heap, weights would take half as much again. */
 #define PLACED ((size_t)1 << 20)
 
-static void place(struct arena *arena, const struct ir_value *result, struct kernel_place *place)
+static void *take_spare(struct evaluator *evaluator, const struct ir_graph *graph, size_t bytes)
+{
+    void *spare = evaluator->spare;
+    if (evaluator->spare_of != graph || evaluator->spare_bytes < bytes)
+        return NULL;
+    evaluator->spare = NULL;
+    evaluator->spare_bytes = 0;
+    return spare;
+}
+
+/* The places that no result lies in: of those the largest is kept. An arena takes nothing back. */
+static void keep_spare(struct evaluator *evaluator, const struct ir_graph *graph,
+                       const struct ir_op *op, const struct kernel_place *places,
+                       struct tensor *const *results)
+{
+    for (uint32_t i = 0; i < op->n_results; i++) {
+        const bool taken = results[i] && results[i]->data == places[i].data;
+        const size_t bytes = evaluator->spare_of == graph ? evaluator->spare_bytes : 0;
+        if (taken || places[i].size <= bytes)
+            continue;
+        evaluator->spare_of = graph;
+        evaluator->spare = places[i].data;
+        evaluator->spare_bytes = places[i].size;
+    }
+}
+
+static void place(struct evaluator *evaluator, struct ir_graph *graph,
+                  const struct ir_value *result, struct kernel_place *place)
 {
     const struct ir_type *type = result->type;
     int64_t dims[TSSA_MAX_RANK];
@@ -143,7 +170,9 @@ static void place(struct arena *arena, const struct ir_value *result, struct ker
             return;
     tssa_status *status = tensor_layout(type->dtype, type->rank, dims, &count, &bytes);
     if (!status && bytes >= PLACED && bytes <= EVALUATOR_MAX_BYTES) {
-        place->data = arena_alloc_aligned(arena, bytes, TENSOR_ALIGNMENT);
+        place->data = take_spare(evaluator, graph, bytes);
+        if (!place->data)
+            place->data = arena_alloc_aligned(&graph->arena, bytes, TENSOR_ALIGNMENT);
         place->size = place->data ? bytes : 0;
     }
     tssa_status_free(status);
@@ -208,7 +237,8 @@ tssa_status *evaluator_run(void *user, struct ir_graph *graph, const struct ir_o
     struct evaluator *evaluator = user;
     const struct kernel *kernel = evaluator->device.device->find_kernel(op);
     struct call call;
-    results[0] = NULL;
+    for (uint32_t i = 0; i < op->n_results; i++)
+        results[i] = NULL;
     if (!kernel)
         return NULL;
     arena_clear(&evaluator->scratch);
@@ -216,12 +246,13 @@ tssa_status *evaluator_run(void *user, struct ir_graph *graph, const struct ir_o
     if (!bind(&evaluator->scratch, op, &call))
         return status_out_of_memory();
     for (uint32_t i = 0; i < op->n_results; i++)
-        place(&graph->arena, &op->results[i], &call.places[i]);
+        place(evaluator, graph, &op->results[i], &call.places[i]);
     tssa_status *status = run_kernel(evaluator, op, kernel, &call);
     if (status)
         status = forgive(evaluator, status);
     else
         status = keep_results(graph, op, call.places, call.outputs, results);
+    keep_spare(evaluator, graph, op, call.places, results);
     for (uint32_t i = 0; i < op->n_results; i++)
         value_release(&call.outputs[i]);
     pool_trim(&evaluator->pool);

@@ -27,9 +27,14 @@ struct evaluator {
     struct device_context device;
     struct pool pool;
     struct arena scratch; /* of one op */
+    /* In the arena of that graph, made for a result that there was not: for the next one. */
+    const struct ir_graph *spare_of;
+    void *spare;
+    size_t spare_bytes;
 };
 
-/* The evaluator may not be moved afterwards. `allocator` outlives it. */
+/* The evaluator may not be moved afterwards. `allocator` outlives it, and so do the graphs that it
+ * is run for. */
 void evaluator_init(struct evaluator *evaluator, const tssa_allocator *allocator);
 void evaluator_free(struct evaluator *evaluator);
 

@@ -14,6 +14,16 @@
 #include "ir/parser.h"
 #include "runtime/evaluate.h"
 
+static struct ir_op *constant_of(struct ir_graph *graph, struct tensor *tensor,
+                                 struct ir_op *before)
+{
+    struct ir_op *constant = ir_constant_create(graph, tensor);
+    assert_non_null(constant);
+    ir_op_insert_before(constant, before);
+    no_error(ir_infer_op(constant));
+    return constant;
+}
+
 /* The elements of the last op but one of a graph of constants; NULL: it has no result. */
 static const struct tensor *evaluate(const char *text, struct ir_graph **graph)
 {
@@ -56,9 +66,42 @@ static void test_too_large(void **state)
     ir_graph_free(graph);
 }
 
+/* Memory of an arena is not given back: what a failed op would have lain in the next one has. */
+static void test_failed(void **state)
+{
+    static const char text[] = "graph () -> (%y) {\n"
+                               "  %c = Constant() {value = f32[2, 1] [1, 2]}\n"
+                               "  %s = Constant() {value = i64[2] [2, 300000]}\n"
+                               "  %x = Expand(%c, %s)\n"
+                               "  %i = Constant() {value = i64[2] [0, 7]}\n"
+                               "  %y = Gather(%x, %i) {axis = 0}\n  return(%y)\n}\n";
+    struct ir_graph *graph;
+    struct evaluator evaluator;
+    struct tensor *results[1];
+    (void)state;
+    no_error(ir_parse(&allocator_default, text, strlen(text), &graph));
+    no_error(ir_infer_graph(graph));
+    struct ir_op *gather = ir_block_return(graph->body)->prev, *expand = gather->prev->prev;
+    evaluator_init(&evaluator, &allocator_default);
+    no_error(evaluator_run(&evaluator, graph, expand, results));
+    ir_op_set_operand(gather, 0, &constant_of(graph, results[0], gather)->results[0]);
+    no_error(evaluator_run(&evaluator, graph, gather, results));
+    assert_null(results[0]);
+    const void *spare = evaluator.spare;
+    assert_non_null(spare);
+    no_error(evaluator_run(&evaluator, graph, gather, results));
+    assert_ptr_equal(evaluator.spare, spare);
+    no_error(evaluator_run(&evaluator, graph, expand, results));
+    assert_ptr_equal(results[0]->data, spare);
+    assert_null(evaluator.spare);
+    evaluator_free(&evaluator);
+    ir_graph_free(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_large),
-                                       cmocka_unit_test(test_too_large)};
+                                       cmocka_unit_test(test_too_large),
+                                       cmocka_unit_test(test_failed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
