@@ -49,7 +49,8 @@ struct tssa_model {
     atomic_bool shared;     /* sessions were made since the graph was changed */
     struct ir_graph *graph;
     /*
-     * What the graph was before rules were lowered, for sessions that fuse (session_graph_clone).
+     * What the graph was before rules were lowered, for sessions that fuse, lay out images or relax
+     * floats (session_graph_clone).
      * What is fixed or left out since is so in both. NULL: it was not optimized for sessions, or
      * since then for something else.
      */
@@ -80,7 +81,7 @@ struct session_graph {
  */
 tssa_status *session_graph_clone(const struct tssa_model *model, struct device_context *device,
                                  const tssa_session_options *options, struct session_graph *made);
-/* Makes what was copied so a graph to make a plan of, where it is raised and was not fused. */
+/* Makes what was copied so, where it is raised, a graph to make a plan of. */
 tssa_status *session_graph_finish(struct ir_graph *own, struct device_context *device);
 /* Fuses what was copied so. What is fused and what is not goes to options->remark. */
 tssa_status *session_graph_fuse(struct ir_graph *own, struct device_context *device,

@@ -88,8 +88,8 @@ static tssa_status *finish_graph(const struct tssa_session *session,
     return made->own && made->raised ? session_graph_finish(made->own, session->device) : NULL;
 }
 
-/* What runs meanwhile is laid out and relaxed, too. It is no copy of what is compiled, which ends
- * first. */
+/* What runs meanwhile is laid out and relaxed, too. It is a copy of the model's, and not of what is
+ * compiled, which ends before it does. */
 static tssa_status *make_first(const struct tssa_session *session, const struct tssa_model *model,
                                const tssa_session_options *options, struct session_graph *first)
 {

@@ -51,6 +51,24 @@ static tssa_optimize_options told(const tssa_session_options *options)
 
 /* ---- Precision ------------------------------------------------------------------------------- */
 
+static tssa_status *find_narrow(void *context, struct ir_op *op)
+{
+    for (uint32_t i = 0; i < op->n_results; i++) {
+        const struct ir_type *type = op->results[i].type;
+        *(bool *)context |= type->dtype == TSSA_FLOAT16 || type->dtype == TSSA_BFLOAT16;
+    }
+    return NULL;
+}
+
+/* Is there anything that would be rounded otherwise? */
+static bool relaxes(const struct ir_graph *graph, const tssa_session_options *options)
+{
+    bool any = false;
+    if (options->precision == TSSA_PRECISION_RELAXED)
+        tssa_status_free(ir_block_walk(graph->body, find_narrow, &any));
+    return any;
+}
+
 static tssa_status *relax(struct ir_graph *graph)
 {
     static const char *const names[] = {"relax_floats", "common_subexpressions", "dead_code"};
@@ -116,11 +134,10 @@ static tssa_status *lay_out(struct ir_graph *graph, const struct device *device,
 static tssa_status *change(struct session_graph *made, const struct device *device,
                            const tssa_session_options *options)
 {
-    if (options->precision == TSSA_PRECISION_RELAXED) {
-        TRY(relax(made->own));
-        made->differs = true;
-    }
     bool laid_out = false;
+    made->differs = relaxes(made->own, options);
+    if (made->differs)
+        TRY(relax(made->own));
     if (made->raised && lays_out(made->own, device))
         TRY(lay_out(made->own, device, options, &laid_out));
     made->differs |= laid_out;
@@ -130,13 +147,12 @@ static tssa_status *change(struct session_graph *made, const struct device *devi
 tssa_status *session_graph_clone(const struct tssa_model *model, struct device_context *device,
                                  const tssa_session_options *options, struct session_graph *made)
 {
-    const struct ir_graph *raised = model->raised;
+    const struct ir_graph *raised = model->raised, *of = raised ? raised : model->graph;
     *made = (struct session_graph){.raised = raised != NULL};
     made->fuses = raised && fusion_of(device, options->compile != TSSA_COMPILE_OFF);
-    if (!made->fuses && options->precision == TSSA_PRECISION_EXACT &&
-        !(raised && lays_out(raised, device->device)))
+    if (!made->fuses && !relaxes(of, options) && !(raised && lays_out(of, device->device)))
         return NULL;
-    TRY(ir_clone_graph(raised ? raised : model->graph, &made->own));
+    TRY(ir_clone_graph(of, &made->own));
     tssa_status *status = change(made, device->device, options);
     if (!status && (made->fuses || made->differs))
         return NULL;

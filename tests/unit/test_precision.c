@@ -33,7 +33,8 @@ struct scene {
     tssa_value *x;
 };
 
-static void open_scene(struct scene *s, int level, int threads)
+static void open_scene(struct scene *s, const char *program, int rank, const int64_t *dims,
+                       int level, int threads)
 {
     const tssa_context_options options = {.struct_size = sizeof options, .threads = threads};
     const tssa_optimize_options passes = {
@@ -48,8 +49,8 @@ static void open_scene(struct scene *s, int level, int threads)
     unlink(path);
     if (level)
         no_error(tssa_model_optimize(s->model, &passes));
-    no_error(tssa_tensor_create(s->context, TSSA_FLOAT16, 1, (const int64_t[]){N}, &s->x));
-    for (size_t i = 0; i < N; i++)
+    no_error(tssa_tensor_create(s->context, TSSA_FLOAT16, rank, dims, &s->x));
+    for (size_t i = 0; i < tssa_value_count(s->x); i++)
         dtype_store_double(TSSA_FLOAT16, (char *)tssa_tensor_data(s->x) + 2 * i, 1 + 0x1p-10);
 }
 
@@ -67,6 +68,16 @@ static tssa_session *make(const struct scene *s, tssa_compile compile, tssa_prec
     tssa_session *session;
     no_error(tssa_session_create(s->model, &options, &session));
     return session;
+}
+
+/* Until there is nothing to compile any more, so that later runs are of what was. */
+static void wait_for(tssa_session *session)
+{
+    tssa_compile_info info;
+    do {
+        usleep(1000);
+        no_error(tssa_session_compiled(session, &info));
+    } while (info.pending);
 }
 
 static void expect(const struct scene *s, tssa_session *session, double difference)
@@ -91,7 +102,7 @@ static void test_sessions(void **state)
         for (int threads = 1; threads <= 2; threads++) {
             struct scene s;
             tssa_session *exact[3], *relaxed[3];
-            open_scene(&s, level, threads);
+            open_scene(&s, program, 1, (const int64_t[]){N}, level, threads);
             for (int i = 0; i < 3; i++) {
                 exact[i] = make(&s, compiles[i], TSSA_PRECISION_EXACT);
                 relaxed[i] = make(&s, compiles[i], TSSA_PRECISION_RELAXED);
@@ -100,6 +111,8 @@ static void test_sessions(void **state)
                 for (int i = 0; i < 3; i++) {
                     expect(&s, exact[i], 0);
                     expect(&s, relaxed[i], 0x1p-20);
+                    wait_for(exact[i]);
+                    wait_for(relaxed[i]);
                 }
             for (int i = 0; i < 3; i++) {
                 tssa_session_free(relaxed[i]);
@@ -110,6 +123,48 @@ static void test_sessions(void **state)
         }
 }
 
+/* Images, which a session's graph lays out as well. */
+static const char images[] = "graph (%x: f16[2, 8, 9, 9]) -> (%y as \"y\") {\n"
+                             "  %c = Constant() {value = f16[1] [0.0625]}\n"
+                             "  %s = Constant() {value = i64[4] [8, 8, 3, 3]}\n"
+                             "  %w = Expand(%c, %s)\n"
+                             "  %a = Conv(%x, %w) {pads = [1, 1, 1, 1]}\n"
+                             "  %b = Relu(%a)\n"
+                             "  %d = Conv(%b, %w) {pads = [1, 1, 1, 1]}\n"
+                             "  %e = Add(%d, %b)\n"
+                             "  %y = Mul(%e, %e)\n"
+                             "  return(%y)\n}\n";
+
+/* The bits do not depend on when it is compiled. */
+static void test_images(void **state)
+{
+    static const tssa_compile compiles[] = {TSSA_COMPILE_OFF, TSSA_COMPILE_WAIT,
+                                            TSSA_COMPILE_BACKGROUND, TSSA_COMPILE_BACKGROUND};
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        const int level = i % 3;
+        tssa_value *first = NULL;
+        struct scene s;
+        open_scene(&s, images, 4, (const int64_t[]){2, 8, 9, 9}, level, 2);
+        for (int k = 0; k < 4; k++) {
+            tssa_value *y = NULL;
+            tssa_session *session =
+                make(&s, compiles[k], i < 3 ? TSSA_PRECISION_EXACT : TSSA_PRECISION_RELAXED);
+            if (k == 3) /* what was compiled, else what runs meanwhile */
+                wait_for(session);
+            no_error(tssa_session_run(session, 1, &s.x, 1, &y));
+            first = first ? first : y;
+            assert_memory_equal(tssa_tensor_data(y), tssa_tensor_data(first),
+                                2 * tssa_value_count(y));
+            if (y != first)
+                tssa_value_free(y);
+            tssa_session_free(session);
+        }
+        tssa_value_free(first);
+        close_scene(&s);
+    }
+}
+
 static void test_refused(void **state)
 {
     struct scene s;
@@ -117,7 +172,7 @@ static void test_refused(void **state)
     const tssa_session_options options = {.struct_size = sizeof options,
                                           .precision = (tssa_precision)2};
     (void)state;
-    open_scene(&s, 0, 1);
+    open_scene(&s, program, 1, (const int64_t[]){N}, 0, 1);
     tssa_status *status = tssa_session_create(s.model, &options, &session);
     assert_int_equal(tssa_status_code(status), TSSA_INVALID_ARGUMENT);
     tssa_status_free(status);
@@ -127,6 +182,7 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_sessions),
+                                       cmocka_unit_test(test_images),
                                        cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
