@@ -25,7 +25,7 @@ struct mapped_setup {
 /* The status with the name of who asked for what is not there. */
 tssa_status *mapped_blame(tssa_status *status, const struct gir_map *map);
 
-/* Does op `a` come before `b` in the block, or is it that? */
+/* Does op `a` come before `b` in the block? */
 bool mapped_is_before(const struct ir_op *a, const struct ir_op *b);
 /* Of all operands of which a loop reads a row in each iteration: what the first one that has none
  * asks for first. */

@@ -29,6 +29,8 @@ static int64_t missing_row(const struct gir_map *map, int64_t all)
 
 bool mapped_is_before(const struct ir_op *a, const struct ir_op *b)
 {
+    if (a == b)
+        return false;
     while (a && a != b)
         a = a->next;
     return a != NULL;
