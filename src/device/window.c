@@ -75,7 +75,9 @@ static void resolve_axis(const struct window_attrs *a, struct window *w, int i, 
     w->pad_begin[i] = padded ? a->pads[i] : 0;
     w->pad_end[i] = padded ? a->pads[w->rank + i] : 0;
     int64_t room = in + w->pad_begin[i] + w->pad_end[i] - extent;
-    w->out[i] = room < 0 ? 0 : (room + (ceil ? stride - 1 : 0)) / stride + 1;
+    if (ceil) /* of windows that do not fit, be it the first one, there is one more */
+        room += stride - 1;
+    w->out[i] = room < 0 ? 0 : room / stride + 1;
     /* A window that would start in the padding at the end does not count. */
     if (ceil && w->out[i] > 0 && (w->out[i] - 1) * stride >= in + w->pad_begin[i])
         w->out[i]--;

@@ -46,7 +46,7 @@ const struct dim *infer_window_dim(struct ir_graph *graph, struct ir_op *op, con
         return infer_fresh(op);
     const struct dim *shift = dim_const(dims, pads);
     const struct dim *room = shift ? dim_add(dims, in, shift) : NULL;
-    if (dim_is_const(room, &size) && size < 0)
+    if (dim_is_const(room, &size) && size < (ceil_mode ? 1 - stride : 0))
         return dim_const(dims, 0);
     const struct dim *count = room ? window_count(dims, room, step, ceil_mode) : NULL;
     if (!count || !ceil_mode || end - extent <= 1 - stride)

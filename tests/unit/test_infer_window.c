@@ -49,6 +49,10 @@ static void test_pool(void **state)
           "  %y = AveragePool@22(%x) {kernel_shape = [1, 2], strides = [3, 3], pads = [0, 0, 0, "
           "2], ceil_mode = 1}",
           0, "f32[N, 3, min(floordiv(H + 1, 3) + 1, ceildiv(H, 3)), 3]");
+    check(x, "  %y = MaxPool@22(%x) {kernel_shape = [1, 10], strides = [1, 2], ceil_mode = 1}", 0,
+          "f32[N, 3, H, 1]");
+    check(x, "  %y = MaxPool@22(%x) {kernel_shape = [1, 11], strides = [1, 2], ceil_mode = 1}", 0,
+          "f32[N, 3, H, 0]");
     check(x, "  %y, %i = MaxPool@22(%x) {kernel_shape = [1, 9]}", 1, "i64[N, 3, H, 1]");
     check(x, "  %y = GlobalMaxPool@22(%x)", 0, "f32[N, 3, 1, 1]");
 }

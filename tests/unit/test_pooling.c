@@ -34,7 +34,7 @@ static void random_geometry(struct geometry *g)
         int64_t extent = (g->kernel[i] - 1) * g->dilations[i] + 1;
         g->pads[i] = pick(extent);
         g->pads[2 + i] = pick(extent);
-        g->in[i] = extent + pick(8);
+        g->in[i] = 1 + pick(extent + 7); /* perhaps less than a window */
     }
     g->ceil_mode = pick(2);
     g->include_pad = pick(2);
