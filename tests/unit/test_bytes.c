@@ -224,7 +224,7 @@ static void one_qlinear_conv(void)
     const bool halves = pick(0, 1);
     float x_scale = halves ? 1 : 0.02f, y_scale = halves ? 64 : 3.5f, w_scales[80];
     int32_t bias[80];
-    const bool biased = pick(0, 1), large = pick(0, 7) == 0;
+    const bool biased = pick(0, 1), large = pick(0, 7) == 0, finite = pick(0, 7) != 0;
     pick_conv();
     conv.last = pick(0, 1);
     conv.known = pick(0, 3) != 0;
@@ -234,6 +234,8 @@ static void one_qlinear_conv(void)
     fill(&y_zero, either(), 0, NULL);
     for (int64_t o = 0; o < conv.out; o++) {
         w_scales[o] = halves ? 1 : (float)pick(1, 100) / 64;
+        if (!finite && pick(0, 1))
+            w_scales[o] = NAN;
         bias[o] = biased ? (int32_t)pick(-20000, 20000) * (large ? 1000 : 1) : 0;
     }
     add(&run, &conv.x);

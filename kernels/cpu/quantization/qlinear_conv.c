@@ -2,9 +2,10 @@
 /*
  * QLinearConv (ai.onnx 10). Sums of products of 8-bit integers are exact, by the library in INT32
  * or by the reference in double; they are scaled, rounded to nearest even, and saturate. Where all
- * but x is constant and floats hold every sum, the library does that, too.
+ * but x is constant, factors are finite and floats hold every sum, the library does that, too.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,9 +19,9 @@ extern const struct kernel cpu_kernel_QLinearConv;
 enum operand { X_SCALE = 1, X_ZERO, W, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO, BIAS };
 
 struct qlinear_state {
-    struct conv_bytes_state conv; /* first: conv_bytes.h */
-    struct library_quantizer
-        quantizer; /* factors NULL: it differs from run to run, or sums are large */
+    struct conv_bytes_state conv;       /* first: conv_bytes.h */
+    struct library_quantizer quantizer; /* factors NULL: it differs from run to run, sums are large,
+                                           or a factor is not finite */
 };
 
 #define GRAIN 8192 /* elements */
@@ -160,6 +161,19 @@ static float number(const struct tensor *tensor, int64_t i)
     return (float)dtype_load_double(tensor->dtype, element(tensor, i));
 }
 
+/* False: some factor is no finite number, of which a library makes other bytes than we do. */
+static bool find_factors(const struct ir_op *op, int64_t channels, float *factors)
+{
+    bool finite = true;
+    for (int64_t i = 0; i < channels; i++) {
+        factors[i] = requantize_factor(number(constant_of(op, X_SCALE), 0),
+                                       number(constant_of(op, W_SCALE), i),
+                                       number(constant_of(op, Y_SCALE), 0));
+        finite &= isfinite(factors[i]) != 0;
+    }
+    return finite;
+}
+
 static tssa_status *find_quantizer(const struct ir_op *op, const struct kernel_setup *setup,
                                    struct library_quantizer *quantizer)
 {
@@ -173,12 +187,9 @@ static tssa_status *find_quantizer(const struct ir_op *op, const struct kernel_s
         return NULL;
     float *factors = arena_alloc(setup->arena, (size_t)w.out * sizeof *factors);
     TRY_ALLOC(factors);
-    for (int64_t i = 0; i < w.out; i++)
-        factors[i] = requantize_factor(number(constant_of(op, X_SCALE), 0),
-                                       number(constant_of(op, W_SCALE), i),
-                                       number(constant_of(op, Y_SCALE), 0));
-    *quantizer =
-        (struct library_quantizer){factors, zero->dtype, dtype_load_int64(zero->dtype, zero->data)};
+    if (find_factors(op, w.out, factors))
+        *quantizer = (struct library_quantizer){factors, zero->dtype,
+                                                dtype_load_int64(zero->dtype, zero->data)};
     return NULL;
 }
 
