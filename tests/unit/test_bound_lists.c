@@ -122,9 +122,48 @@ static void test_kept_as_it_is(void **state)
     check_all(DETECTOR("nan"), 2);
 }
 
+/* Of what is not kept nothing may be an error: text that is no number is not read as one. */
+static void test_text(void **state)
+{
+    (void)state;
+    check_all("graph (%y: f32[4]) -> (%highest as \"highest\") {\n"
+              "  %all = Constant() {value = bool[4] [false, true, false, true]}\n"
+              "  %text = Constant() {value = str[4] [\"one\", \"1\", \"two\", \"2\"]}\n"
+              "  %n = NonZero(%all)\n"
+              "  %numbers = access(%n) {rule = [squeeze(0)]}\n"
+              "  %kept = access(%text, %numbers) {rule = [gather(0, $0)]}\n"
+              "  %read = Cast(%kept) {to = 1}\n"
+              "  %most = ReduceMax(%read) {keepdims = 0}\n"
+              "  %highest = Add(%y, %most)\n"
+              "  return(%highest)\n"
+              "}\n",
+              1);
+}
+
+/* What must be one is not all that there is room for, be there room for no more than one. */
+static void test_one(void **state)
+{
+    static const char text[] = "graph (%y: f32[1], %z: f32[1, 1]) -> (%highest as \"highest\") {\n"
+                               "  %bound = Constant() {value = f32[] 0}\n"
+                               "  %mask = Greater(%y, %bound)\n"
+                               "  %n = NonZero(%mask)\n"
+                               "  %numbers = access(%n) {rule = [squeeze(0)]}\n"
+                               "  %rows = access(%z, %numbers) {rule = [gather(0, $0)]}\n"
+                               "  %row = access(%rows) {rule = [squeeze(0)]}\n"
+                               "  %highest = ReduceMax(%row) {keepdims = 0}\n"
+                               "  return(%highest)\n"
+                               "}\n";
+    int ran = 0;
+    (void)state;
+    for (uint64_t seed = 1; seed <= 40; seed++)
+        ran += rewrite_check(&(struct rewrite_check){.text = text, .passes = PASSES, .seed = seed});
+    assert_in_range(ran, 1, 39); /* none of the others */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_detector), cmocka_unit_test(test_rows),
-                                       cmocka_unit_test(test_kept_as_it_is)};
+                                       cmocka_unit_test(test_kept_as_it_is),
+                                       cmocka_unit_test(test_text), cmocka_unit_test(test_one)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

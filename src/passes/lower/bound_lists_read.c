@@ -302,8 +302,11 @@ static int follow_axis(const struct rule_step *step, int rank, int axis)
                 return i;
         return -1;
     case RULE_SQUEEZE:
-        for (int i = 0; i < n; i++)
+        for (int i = 0; i < n; i++) {
+            if (params[i].value == before)
+                return -1; /* one is kept, or it is an error */
             axis -= params[i].value < before;
+        }
         return axis;
     case RULE_UNSQUEEZE:
         for (int i = 0; i < n; i++)

@@ -53,6 +53,13 @@ static tssa_status *visit_elementwise(struct bounding *b, struct ir_op *op)
     return NULL;
 }
 
+/* Of what is not kept there may be no number: text tells one, or does not. */
+static bool is_sure_cast(const struct ir_op *op)
+{
+    return ir_op_is(op, IR_OP_Cast) && bound_is_ranked(ir_operand(op, 0)) &&
+           ir_operand(op, 0)->type->dtype != TSSA_STRING;
+}
+
 /* ---- Concat ---------------------------------------------------------------------------------- */
 
 static bool has_parts(const struct bound_set *set, const uint32_t *parts, uint32_t n)
@@ -200,7 +207,7 @@ static tssa_status *visit(struct bounding *b, struct ir_op *op)
         visit_shape(b, op);
         return NULL;
     default:
-        return op->info->ew || ir_op_is(op, IR_OP_Cast) ? visit_elementwise(b, op) : NULL;
+        return op->info->ew || is_sure_cast(op) ? visit_elementwise(b, op) : NULL;
     }
 }
 
