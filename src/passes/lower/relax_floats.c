@@ -83,6 +83,17 @@ static bool moves_chain(const struct ir_op *op)
     return any;
 }
 
+/* Are all results that anybody reads of the first one's type? A chain ends in one. */
+static bool has_one_type(const struct ir_op *op)
+{
+    const struct ir_type *first = op->results[0].type;
+    for (uint32_t i = 0; i < op->n_results; i++)
+        if (op->results[i].uses && (op->results[i].type->kind != TYPE_TENSOR ||
+                                    op->results[i].type->dtype != first->dtype))
+            return false;
+    return true;
+}
+
 static bool is_in_chain(const struct ir_op *op)
 {
     if (op->n_blocks || !(op->info->flags & IR_PURE) || (op->info->flags & IR_RANDOM) ||
@@ -92,10 +103,7 @@ static bool is_in_chain(const struct ir_op *op)
     bool any = false;
     for (uint32_t i = 0; i < op->n_operands; i++)
         any |= is_half(ir_operand(op, i));
-    for (uint32_t i = 0; i < op->n_results; i++)
-        if (op->results[i].uses && !is_half(&op->results[i]))
-            return false;
-    return any && is_half(&op->results[0]);
+    return any && is_half(&op->results[0]) && has_one_type(op);
 }
 
 /* ---- Rewriting ------------------------------------------------------------------------------- */
