@@ -499,6 +499,8 @@ static bool part_is_free_of(const struct gir_grid *grid, const struct gir_grid_p
 bool gir_grid_is_free_of(const struct gir_grid *grid, const struct dim *size)
 {
     bool good = grid->groups == 0;
+    for (uint32_t i = 0; good && i < grid->n_claims; i++)
+        good = !is_made_of(grid->claims[i].size, size) && !is_made_of(grid->claims[i].wanted, size);
     for (uint32_t i = 0; good && i < grid->n; i++)
         good = part_is_free_of(grid, &grid->parts[i], size);
     return good;

@@ -74,6 +74,16 @@ struct gir_inner {
 };
 
 #define GIR_GRID_MAX_PARTS 64
+#define GIR_GRID_MAX_CLAIMS 64
+
+/* What must be true of two sizes, else the op's error is the call's. */
+enum gir_claims { GIR_SAME, GIR_SAME_OR_ONE, GIR_AT_MOST };
+
+struct gir_claim {
+    const struct ir_op *op;
+    const struct dim *size, *wanted; /* as `numbers` below */
+    enum gir_claims claims;
+};
 
 struct gir_grid {
     const tssa_allocator *allocator;
@@ -81,6 +91,9 @@ struct gir_grid {
      * those of operands and results, and from what inference knows of operands' elements. */
     uint32_t n_numbers;
     const struct dim *numbers[GIR_MAX_NUMBERS];
+    /* A thread does not see whether shapes fit: who makes the call looks, before anything else. */
+    uint32_t n_claims;
+    struct gir_claim claims[GIR_GRID_MAX_CLAIMS];
     uint32_t n;
     struct gir_grid_part parts[GIR_GRID_MAX_PARTS];
     /* Where there are stages, how many groups: each is as many rows of each part, or elements where

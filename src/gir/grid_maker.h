@@ -75,6 +75,7 @@ struct grid_maker {
     /* Of stages. */
     uint32_t n_cuts;
     struct grid_cut cuts[GIR_MAX_STAGES];
+    const struct ir_op *op;        /* that is being evaluated */
     const struct ir_value *stored; /* what is being computed: not looked up */
     bool across;                   /* of the part: see grid_is_across */
 };
@@ -119,6 +120,16 @@ void grid_insert(struct grid_place *place, int64_t axis, uint32_t at);
 
 /* The size as who makes a call can tell it; NULL: nobody can, or memory ran out. */
 const struct dim *grid_told(struct grid_maker *m, const struct dim *dim);
+
+/* ---- grid_claims.c --------------------------------------------------------------------------- */
+
+/* Of m->op, whatever is chosen: calls are asked for it if it is not known. Refuses where they
+ * cannot be asked. */
+void grid_claim(struct grid_maker *m, const struct dim *size, const struct dim *wanted,
+                enum gir_claims claims);
+/* As many elements are in the one as in the other. */
+void grid_claim_count(struct grid_maker *m, const struct dim *const *dims, int rank,
+                      const struct dim *const *wanted, int wanted_rank);
 
 /* ---- grid_rule.c ----------------------------------------------------------------------------- */
 

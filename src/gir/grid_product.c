@@ -117,6 +117,7 @@ static bool find_terms(struct grid_maker *m, const struct ir_op *op, uint32_t op
     const struct ir_type *type = ir_operand(op, operand)->type;
     const int terms = axis_of_terms(op, operand);
     *at = *place;
+    grid_claim(m, ir_operand(op, operand)->type->dims[terms], terms_of(op), GIR_SAME);
     at->rank = place->rank - 2;
     if (!grid_broadcast(m, op->results[0].type->dims, type->rank - 2, type->dims, at))
         return false;

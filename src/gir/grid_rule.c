@@ -113,14 +113,29 @@ static void permute_back(struct grid_maker *m, const struct step *s, struct grid
 
 static void reshape_back(struct grid_maker *m, const struct step *s, struct grid_place *place)
 {
+    grid_claim_count(m, s->before.dims, s->before.rank, s->behind.dims, s->behind.rank);
     const uint32_t number = grid_flatten(m, place, s->behind.dims);
     grid_unflatten(m, number, s->before.rank, s->before.dims, place);
 }
 
-static void squeeze_back(struct grid_maker *m, const struct step *s, struct grid_place *place)
+/* Of axes that the shape without them does not have. */
+static void insert_zeros(struct grid_maker *m, const struct step *s, struct grid_place *place)
 {
     for (uint32_t i = 0; i < s->rule->n_params; i++)
         grid_insert(place, number_of(s, i), grid_constant(m, 0));
+}
+
+static void claim_ones(struct grid_maker *m, const struct step *s)
+{
+    const struct dim *one = dim_const(&m->body->graph->dims, 1);
+    for (uint32_t i = 0; one && i < s->rule->n_params; i++)
+        grid_claim(m, s->before.dims[number_of(s, i)], one, GIR_SAME);
+}
+
+static void squeeze_back(struct grid_maker *m, const struct step *s, struct grid_place *place)
+{
+    claim_ones(m, s);
+    insert_zeros(m, s, place);
 }
 
 static void unsqueeze_back(struct grid_maker *m, const struct step *s, struct grid_place *place)
@@ -225,6 +240,7 @@ static uint32_t permute_into(struct grid_maker *m, const struct step *s, struct 
 
 static uint32_t reshape_into(struct grid_maker *m, const struct step *s, struct grid_place *place)
 {
+    grid_claim_count(m, s->before.dims, s->before.rank, s->behind.dims, s->behind.rank);
     const uint32_t number = grid_flatten(m, place, s->before.dims);
     grid_unflatten(m, number, s->behind.rank, s->behind.dims, place);
     return GIR_NONE;
@@ -232,13 +248,14 @@ static uint32_t reshape_into(struct grid_maker *m, const struct step *s, struct 
 
 static uint32_t squeeze_into(struct grid_maker *m, const struct step *s, struct grid_place *place)
 {
+    claim_ones(m, s);
     unsqueeze_back(m, s, place);
     return GIR_NONE;
 }
 
 static uint32_t unsqueeze_into(struct grid_maker *m, const struct step *s, struct grid_place *place)
 {
-    squeeze_back(m, s, place);
+    insert_zeros(m, s, place);
     return GIR_NONE;
 }
 

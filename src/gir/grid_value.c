@@ -89,6 +89,7 @@ bool grid_broadcast(struct grid_maker *m, const struct dim *const *dims, int ran
     place->rank = rank;
     for (int i = 0; i < rank; i++) {
         const uint32_t at = place->at[missing + i];
+        grid_claim(m, operand[i], dims[missing + i], GIR_SAME_OR_ONE);
         if (dim_is(operand[i], 1))
             place->at[i] = grid_constant(m, 0);
         else if (operand[i] == dims[missing + i] ||
@@ -154,6 +155,9 @@ static uint32_t concat(struct grid_maker *m, const struct ir_op *op, const struc
         struct grid_place at = *place;
         if (operand->type->rank != rank)
             return grid_refuse(m, "the shape of what it reads is not known");
+        for (int k = 0; k < rank; k++)
+            if (k != axis)
+                grid_claim(m, operand->type->dims[k], op->results[0].type->dims[k], GIR_SAME);
         at.at[axis] = grid_sub(m, place->at[axis], begin);
         const bool is_last = i + 1 == op->n_operands;
         const uint32_t end =
@@ -255,6 +259,8 @@ static uint32_t gather_nd(struct grid_maker *m, const struct ir_op *op,
     struct grid_place from = {.rank = data->type->rank}, at = {.rank = last + 1};
     memcpy(at.at, place->at, (size_t)last * sizeof *at.at);
     memcpy(from.at, place->at, (size_t)batch * sizeof *from.at);
+    for (int i = 0; i < batch; i++)
+        grid_claim(m, data->type->dims[i], indices->type->dims[i], GIR_SAME);
     for (int i = 0; i < n; i++) {
         at.at[last] = grid_constant(m, i);
         from.at[batch + i] = index_at(m, indices, &at, data->type->dims[batch + i]);
@@ -289,6 +295,9 @@ static uint32_t gather_elements(struct grid_maker *m, const struct ir_op *op,
     struct grid_place from = *place;
     if (data->type->rank != place->rank || axis < 0 || axis >= place->rank)
         return grid_refuse(m, "the shape of what it reads is not known");
+    for (int i = 0; i < place->rank; i++)
+        if (i != axis)
+            grid_claim(m, indices->type->dims[i], data->type->dims[i], GIR_AT_MOST);
     from.at[axis] = index_at(m, indices, place, data->type->dims[axis]);
     return grid_evaluate(m, data, &from);
 }
@@ -351,7 +360,10 @@ uint32_t grid_evaluate(struct grid_maker *m, const struct ir_value *value,
             memcmp(seen->place.at, place->at, (size_t)place->rank * sizeof *place->at) == 0)
             return seen->step;
     }
+    const struct ir_op *user = m->op;
+    m->op = value->op;
     const uint32_t step = compute(m, value, place);
+    m->op = user;
     const struct grid_seen seen = {value, m->active, step, *place};
     if (!m->maker.why && !vec_push(&m->seen, seen)) {
         m->status = status_out_of_memory();

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/grids/fused.h"
 
+#include <inttypes.h>
+
 #include "device/count.h"
 #include "device/grids/grids.h"
 #include "device/grids/launcher.h"
@@ -294,6 +296,31 @@ static tssa_status *tell_numbers(struct call *call)
     return NULL;
 }
 
+static bool holds(const struct gir_claim *claim, int64_t size, int64_t wanted)
+{
+    return size == wanted || (claim->claims == GIR_SAME_OR_ONE && size == 1) ||
+           (claim->claims == GIR_AT_MOST && size < wanted);
+}
+
+/* Do shapes fit? */
+static tssa_status *look_at_sizes(const struct call *call)
+{
+    const struct gir_grid *grid = call->state->grid;
+    for (uint32_t i = 0; i < grid->n_claims; i++) {
+        const struct gir_claim *claim = &grid->claims[i];
+        int64_t size, wanted;
+        if (!grids_tell(call->args, claim->size, &size) ||
+            !grids_tell(call->args, claim->wanted, &wanted))
+            return ERROR(TSSA_RUNTIME, "a size that must fit is not told");
+        if (!holds(claim, size, wanted))
+            return ERROR(TSSA_RUNTIME,
+                         "node \"%s\", or one fused with it: shapes do not fit: %" PRId64
+                         " is not %" PRId64,
+                         claim->op && claim->op->name ? claim->op->name : "", size, wanted);
+    }
+    return NULL;
+}
+
 /* Memory for what stages hand on, each at a place that suits any type. */
 static tssa_status *find_inner(struct call *call)
 {
@@ -313,6 +340,7 @@ static tssa_status *launch(struct call *call)
     const struct gir_grid *grid = call->state->grid;
     struct launch launch = {.height = call->state->height, .params = call->params};
     int64_t ends[GIR_GRID_MAX_PARTS], blocks = 0;
+    TRY(look_at_sizes(call));
     TRY(tell_numbers(call));
     TRY(find_inner(call));
     for (uint32_t i = 0; i < grid->n; i++) {
