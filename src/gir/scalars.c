@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ir/promotion.h"
+#include "ir/quantization.h"
 
 static uint32_t refuse(struct gir_maker *maker, const char *why)
 {
@@ -335,6 +336,8 @@ uint32_t gir_make_op(struct gir_maker *maker, const struct ir_op *op, const uint
     const tssa_dtype result = op->results[0].type->dtype;
     if (maker->why)
         return 0;
+    if (ir_quantizes_elements(op))
+        return gir_make_quantization(maker, op, operands);
     if (op->opaque || (!op->info->ew && !ir_op_is(op, IR_OP_Cast) && !ir_op_is(op, IR_OP_CastLike)))
         return refuse(maker, "kernels do not compute it");
     if (!dtype_in(T_FLOAT | T_INT | T_BOOL, result))

@@ -19,6 +19,9 @@ uint32_t gir_make(struct gir_maker *maker, struct gir_code code);
 /* What an op computes of its operands (GIR_NONE: absent), values of their element types; bool as a
  * truth value or as bytes. */
 uint32_t gir_make_op(struct gir_maker *maker, const struct ir_op *op, const uint32_t *operands);
+/* The same of an op that quantizes elements (ir/quantization.h). */
+uint32_t gir_make_quantization(struct gir_maker *maker, const struct ir_op *op,
+                               const uint32_t *operands);
 /* What elements are reduced to, in reduction_type() of their type, by a row whose S is not given.
  */
 uint32_t gir_make_reduction(struct gir_maker *maker, enum reduction_row row, uint32_t value,

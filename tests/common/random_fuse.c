@@ -98,6 +98,40 @@ static int add_number(struct writer *w, tssa_dtype dtype)
     return value;
 }
 
+/* By a scale and a zero point, where there are such operators. */
+static bool quantizes(const struct writer *w, int from, tssa_dtype to)
+{
+    static const dtype_mask small = T_I8U8 | DTYPE_BIT(TSSA_INT16) | DTYPE_BIT(TSSA_UINT16);
+    const tssa_dtype dtype = w->values[from].dtype;
+    return (dtype == TSSA_FLOAT && dtype_in(small, to)) ||
+           (to == TSSA_FLOAT && dtype_in(small | DTYPE_BIT(TSSA_INT32), dtype));
+}
+
+static void add_quantized(struct writer *w, int value, int from, tssa_dtype dtype)
+{
+    static const char *const scales[] = {"0.037", "0.5", "1", "3", "-0.25", "0", "inf", "nan"};
+    const tssa_dtype integer = dtype == TSSA_FLOAT ? w->values[from].dtype : dtype;
+    const bool has_zero = integer != TSSA_UINT8 || random_chance(&w->random, 50);
+    text_printf(&w->text.ops, "%%scale%d = Constant() {value = f32[] %s}\n", value,
+                scales[random_int(&w->random, 0, random_chance(&w->random, 80) ? 3 : 7)]);
+    if (has_zero)
+        text_printf(&w->text.ops, "%%zero%d = Constant() {value = %s[] %d}\n", value,
+                    name_of(integer), (int)random_int(&w->random, 0, 127));
+    text_printf(&w->text.ops, "%%v%d = %s(%%v%d, %%scale%d", value,
+                dtype == TSSA_FLOAT ? "DequantizeLinear" : "QuantizeLinear", from, value);
+    text_printf(&w->text.ops, has_zero ? ", %%zero%d)\n" : ")\n", value);
+}
+
+static int add_converted(struct writer *w, int from, tssa_dtype dtype)
+{
+    const int value = add_value(w, dtype, w->values[from].full);
+    if (quantizes(w, from, dtype) && random_chance(&w->random, 50))
+        add_quantized(w, value, from, dtype);
+    else
+        text_printf(&w->text.ops, "%%v%d = Cast(%%v%d) {to = %d}\n", value, from, (int)dtype);
+    return value;
+}
+
 /* A value of the type: one that is there, a number, or another one converted. */
 static int find_operand(struct writer *w, tssa_dtype dtype)
 {
@@ -112,9 +146,7 @@ static int find_operand(struct writer *w, tssa_dtype dtype)
     const int from = (int)random_int(&w->random, 0, w->n_values - 1);
     if (w->values[from].dtype == dtype)
         return from;
-    const int value = add_value(w, dtype, w->values[from].full);
-    text_printf(&w->text.ops, "%%v%d = Cast(%%v%d) {to = %d}\n", value, from, (int)dtype);
-    return value;
+    return add_converted(w, from, dtype);
 }
 
 /* ---- Accesses and assigns -------------------------------------------------------------------- */

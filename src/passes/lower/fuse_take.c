@@ -2,6 +2,7 @@
 /* What may be in one kernel, and with what; see fuse.h. */
 #include "ir/fuse.h"
 #include "ir/infer.h"
+#include "ir/quantization.h"
 #include "ir/row.h"
 #include "ir/rule.h"
 #include "ir/update.h"
@@ -236,7 +237,7 @@ static uint32_t class_of(const struct ir_op *op)
         return IR_FUSES_CONCATS;
     if (op->info->cls == IR_CLASS_GATHER)
         return IR_FUSES_GATHERS;
-    if (op->info->cls == IR_CLASS_ELEMENTWISE)
+    if (op->info->cls == IR_CLASS_ELEMENTWISE || ir_quantizes_elements(op))
         return IR_FUSES_ELEMENTWISE;
     if (ir_op_is(op, IR_OP_Trilu) || ir_op_is(op, IR_OP_Range))
         return IR_FUSES_POSITIONS;
