@@ -80,7 +80,14 @@ static const struct stage level_2[] = {
           CLEAN),
     STAGE(1, "explain_loops"),
     /* With what is quantized before there are kernels: they take what is left in floats. */
-    STAGE(1, "multiply_bytes", "dead_code", "channels_last", "dequantize_constants", "dead_code"),
+    STAGE(1,
+          "sink_dequantizes",
+          "dead_code",
+          "multiply_bytes",
+          "dead_code",
+          "channels_last",
+          "dequantize_constants",
+          "dead_code"),
     /* Rules are still there: they say what a kernel reads. Nothing is fused unless kernels are
      * lent. Sessions that fuse for themselves go on behind it (pipeline_finish). */
     STAGE(1, FUSE),
