@@ -40,7 +40,6 @@
 /* What a thread does of a part of a launch. */
 #define EACH_THREAD(i, n) for (int64_t i = PART_THREAD; i < (n); i += PART_THREADS)
 
-/* Of a whole, by number; outside of it there is nothing. */
 /*
  * The terms of a group of a tile, from GROUP on, as many steps of GROUPS from each other as there
  * are groups: `each` of them are read before the first is needed, those behind the end among them,
@@ -51,6 +50,7 @@
     UNROLL for (int term = 0; term < (each); term++)
 #define TERM_FROM(first, shift) first + term *(int64_t)GROUPS(shift)
 
+/* Of a whole, by number; outside of it there is nothing. */
 #define IS_IN(number, count) ((uint64_t)(number) < (uint64_t)(count))
 #define LOOK_UP(type, memory, number, count)                                                       \
     (IS_IN(number, count) ? LOAD(type, memory, (number) * (int64_t)sizeof(type)) : (type)0)

@@ -7,8 +7,6 @@
 #include "device/grids/programs.h"
 #include "device/grids/texts.h"
 
-#define CHUNK_EACH 8 /* elements of a thread, as the text has them */
-
 /* Of a list of no more the numbers are written before anybody knows how many there are, where they
  * all have room: who waits for that need not wait for them. */
 #define MOST_EARLY 65536
@@ -37,7 +35,7 @@ static tssa_status *launch(struct kernel_args *args, const struct kept *kept, ui
 
 static tssa_status *make_counts(struct kernel_args *args, struct kept *kept)
 {
-    const int64_t chunk = (int64_t)grids_threads(args->env->stream->context) * CHUNK_EACH;
+    const int64_t chunk = (int64_t)grids_threads(args->env->stream->context) * GRIDS_CHUNK_EACH;
     kept->chunks = kept->count / chunk + (kept->count % chunk != 0);
     kept->adds_up = kept->chunks > GRIDS_COUNTS;
     return kernel_scratch(args, (size_t)(kept->chunks + 1) * sizeof(int64_t), &kept->counts);

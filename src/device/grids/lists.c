@@ -5,6 +5,7 @@
 
 #include "device/device.h"
 #include "device/grids/grids.h"
+#include "device/grids/keep.h"
 #include "device/grids/operands.h"
 #include "device/grids/programs.h"
 #include "device/grids/texts.h"
@@ -127,7 +128,6 @@ static tssa_status *run(struct kernel_args *args, tssa_status *(*run_lists)(stru
 
 /* ---- NonZero --------------------------------------------------------------------------------- */
 
-#define CHUNK_EACH 8 /* elements of a thread, as the text has them */
 /* Of lists of no more chunks a block has one, and counts it by itself: that is sooner done than
  * another launch. */
 #define FEW_CHUNKS 4
@@ -157,7 +157,7 @@ static int64_t parts_of(int64_t n, int64_t each)
 static tssa_status *measure(struct finding *f)
 {
     const struct kernel_args *args = f->call->args;
-    const int64_t chunk = (int64_t)grids_threads(args->env->stream->context) * CHUNK_EACH;
+    const int64_t chunk = (int64_t)grids_threads(args->env->stream->context) * GRIDS_CHUNK_EACH;
     for (uint32_t i = 0; i < f->call->lists->n; i++) {
         const struct tensor *x;
         struct found *list = &f->lists[i];
@@ -350,7 +350,7 @@ static tssa_status *make_sorted(struct sorting *s, const struct member *member, 
         return NULL;
     list->jobs = chooses ? 1 : grids_ranked_blocks(list->n);
     list->chunk = s->chunks;
-    list->chunks = parts_of(list->n, threads * CHUNK_EACH);
+    list->chunks = parts_of(list->n, threads * GRIDS_CHUNK_EACH);
     if (!is_sifted(s, list)) {
         list->chunks = 0;
         return NULL;
@@ -384,7 +384,7 @@ static tssa_status *make_sifted(struct sorting *s)
 {
     const int64_t threads = grids_threads(s->call->args->env->stream->context);
     const size_t element = 2 * sizeof(int32_t) + tssa_dtype_size(s->dtype),
-                 chunk = sizeof(int64_t) + (size_t)threads * CHUNK_EACH * element;
+                 chunk = sizeof(int64_t) + (size_t)threads * GRIDS_CHUNK_EACH * element;
     return kernel_scratch(s->call->args, (size_t)s->chunks * chunk, &s->call->counts);
 }
 

@@ -30,6 +30,7 @@ struct unit {
 struct call_args {
     int n;
     dnnl_exec_arg_t args[MOST_ARGS];
+    void *at[MOST_ARGS]; /* that they point to */
 };
 
 struct primitive {
@@ -478,8 +479,12 @@ static bool set_args(const struct primitive *p, struct call_args *call,
         all[n++] = at(c->operands[BIAS]);
     all[n] = at(c->scratch);
     bool set = true;
-    for (int i = 0; i < call->n && set; i++)
+    for (int i = 0; i < call->n && set; i++) {
+        if (call->at[i] == all[i]) /* else the library zeros the padding of weights once more */
+            continue;
         set = dnnl_memory_set_data_handle(call->args[i].memory, all[i]) == dnnl_success;
+        call->at[i] = set ? all[i] : NULL;
+    }
     return set;
 }
 
