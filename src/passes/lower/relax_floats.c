@@ -21,32 +21,7 @@
  */
 #include "ir/clone.h"
 #include "ir/infer.h"
-#include "passes/pass.h"
-
-struct chains {
-    struct pass_context *pass;
-    struct ir_value **wide; /* per value that was there before: its Cast to float32, or NULL */
-    uint32_t n_values;
-};
-
-static bool is_half(const struct ir_value *value)
-{
-    return value && value->type->kind == TYPE_TENSOR &&
-           (value->type->dtype == TSSA_FLOAT16 || value->type->dtype == TSSA_BFLOAT16);
-}
-
-static bool is_cast(const struct ir_op *op)
-{
-    return op && ir_op_is(op, IR_OP_Cast);
-}
-
-/* What is rounded at the end of a chain; NULL: it is no such value. */
-static struct ir_value *end_of_chain(const struct ir_value *value)
-{
-    struct ir_value *from = is_cast(value->op) ? ir_operand(value->op, 0) : NULL;
-    const bool single = from && from->type->kind == TYPE_TENSOR && from->type->dtype == TSSA_FLOAT;
-    return single && is_half(value) ? from : NULL;
-}
+#include "passes/lower/halves.h"
 
 /* ---- Which ops ------------------------------------------------------------------------------- */
 
@@ -54,7 +29,7 @@ static bool computes(const struct ir_op *op)
 {
     switch (op->info->cls) {
     case IR_CLASS_ELEMENTWISE:
-        return !is_cast(op) && !ir_op_is(op, IR_OP_CastLike) && !ir_op_is(op, IR_OP_BitCast);
+        return !half_is_cast(op) && !ir_op_is(op, IR_OP_CastLike) && !ir_op_is(op, IR_OP_BitCast);
     case IR_CLASS_REDUCTION:
     case IR_CLASS_CONTRACTION:
     case IR_CLASS_WINDOW:
@@ -74,9 +49,9 @@ static bool moves_chain(const struct ir_op *op)
         return false;
     for (uint32_t i = 0; i < op->n_operands; i++) {
         const struct ir_value *value = ir_operand(op, i);
-        if (!is_half(value) || ir_value_constant(value))
+        if (!half_is(value) || ir_value_constant(value))
             continue;
-        if (!end_of_chain(value))
+        if (!half_rounded_from(value))
             return false;
         any = true;
     }
@@ -102,137 +77,71 @@ static bool is_in_chain(const struct ir_op *op)
         return false;
     bool any = false;
     for (uint32_t i = 0; i < op->n_operands; i++)
-        any |= is_half(ir_operand(op, i));
-    return any && is_half(&op->results[0]) && has_one_type(op);
+        any |= half_is(ir_operand(op, i));
+    return any && half_is(&op->results[0]) && has_one_type(op);
 }
 
 /* ---- Rewriting ------------------------------------------------------------------------------- */
 
-static struct ir_op *make_cast(struct ir_graph *graph, struct ir_value *value, tssa_dtype to)
+/* In float32: what is in a chain before it is rounded, else a Cast. */
+static tssa_status *find_wide(struct halves *h, struct ir_value *value, struct ir_value **wide)
 {
-    struct ir_op *cast = ir_op_create(graph, ir_op_info(IR_OP_Cast), 1, 1);
-    const struct ir_attr attr = {
-        .name = intern_str(&graph->strings, "to"), .kind = IR_ATTR_INT, .i = to};
-    if (!cast || !attr.name || !ir_op_set_attr(graph, cast, &attr))
-        return NULL;
-    cast->version = ir_op_bind(cast->info, IR_NEWEST_OPSET);
-    ir_op_set_operand(cast, 0, value);
-    return cast;
+    *wide = half_rounded_from(value);
+    return *wide ? NULL : half_widened(h, value, wide);
 }
 
-/* Where what the value is made of begins to be there. */
-static struct ir_op *behind(const struct ir_value *value)
-{
-    return value->op ? value->op->next : value->block->first;
-}
-
-/* The value in float32: of a constant one, too. */
-static tssa_status *make_wide(struct chains *c, struct ir_value *value, struct ir_value **wide)
-{
-    struct pass_context *pass = c->pass;
-    struct ir_op *cast = make_cast(pass->graph, value, TSSA_FLOAT);
-    struct tensor *folded = NULL;
-    TRY_ALLOC(cast);
-    TRY(pass_insert(cast, behind(value)));
-    if (ir_value_constant(value) && pass->evaluate)
-        TRY(pass->evaluate(pass->evaluate_user, pass->graph, cast, &folded));
-    *wide = &cast->results[0];
-    if (!folded)
-        return NULL;
-    const struct tensor *narrow = ir_value_constant(value);
-    struct ir_op *constant = ir_constant_create(pass->graph, folded);
-    TRY_ALLOC(constant);
-    ir_graph_forget(pass->graph, narrow->data, tensor_bytes(narrow));
-    TRY(pass_replace(pass, cast, constant));
-    *wide = &constant->results[0];
-    return NULL;
-}
-
-static tssa_status *find_wide(struct chains *c, struct ir_value *value, struct ir_value **wide)
-{
-    *wide = end_of_chain(value);
-    if (*wide)
-        return NULL;
-    struct ir_value **known = value->id < c->n_values ? &c->wide[value->id] : NULL;
-    if (!known || !*known) {
-        TRY(make_wide(c, value, wide));
-        if (known)
-            *known = *wide;
-        return NULL;
-    }
-    *wide = *known;
-    return NULL;
-}
-
-/* Everybody else reads the result rounded. */
-static tssa_status *end_chain(struct chains *c, struct ir_op *op, uint32_t k, tssa_dtype to)
-{
-    struct ir_value *result = &op->results[k];
-    struct ir_op *cast = make_cast(c->pass->graph, NULL, to);
-    TRY_ALLOC(cast);
-    ir_value_replace(result, &cast->results[0]);
-    ir_op_set_operand(cast, 0, result);
-    TRY(pass_insert(cast, op->next));
-    cast->name = op->name;
-    cast->results[0].name = result->name;
-    result->name = NULL;
-    return NULL;
-}
-
-static tssa_status *take(struct chains *c, struct ir_op *op)
+static tssa_status *take(struct halves *h, struct ir_op *op)
 {
     const tssa_dtype dtype = op->results[0].type->dtype;
     for (uint32_t i = 0; i < op->n_operands; i++) {
         struct ir_value *value = ir_operand(op, i), *wide;
-        if (!is_half(value))
+        if (!half_is(value))
             continue;
-        TRY(find_wide(c, value, &wide));
+        TRY(find_wide(h, value, &wide));
         ir_op_set_operand(op, i, wide);
     }
     ir_forget_declared(op);
     TRY(ir_infer_op_lenient(op));
     for (uint32_t k = op->n_results; k-- > 0;)
         if (op->results[k].uses)
-            TRY(end_chain(c, op, k, dtype));
-    c->pass->changed = true;
+            TRY(half_round(h->pass, op, k, dtype));
+    h->pass->changed = true;
     return NULL;
 }
 
 /* A Cast to float32 of what a chain has rounded is what it had before. */
-static void pass_over(const struct chains *c, struct ir_op *cast)
+static void pass_over(const struct halves *h, struct ir_op *cast)
 {
     const struct ir_value *value = ir_operand(cast, 0);
-    struct ir_value *wide = value ? end_of_chain(value) : NULL;
+    struct ir_value *wide = value ? half_rounded_from(value) : NULL;
     if (!wide || cast->results[0].type != wide->type)
         return;
     if (!wide->name)
         wide->name = cast->results[0].name;
     ir_value_replace(&cast->results[0], wide);
     ir_op_remove(cast);
-    c->pass->changed = true;
+    h->pass->changed = true;
 }
 
-static tssa_status *visit_block(struct chains *c, struct ir_block *block)
+static tssa_status *visit_block(struct halves *h, struct ir_block *block)
 {
     for (struct ir_op *op = block->first, *next; op; op = next) {
         next = op->next;
         for (uint32_t i = 0; i < op->n_blocks; i++)
-            TRY(visit_block(c, op->blocks[i]));
-        if (is_cast(op))
-            pass_over(c, op);
+            TRY(visit_block(h, op->blocks[i]));
+        if (half_is_cast(op))
+            pass_over(h, op);
         else if (is_in_chain(op))
-            TRY(take(c, op));
+            TRY(take(h, op));
     }
     return NULL;
 }
 
 tssa_status *pass_relax_floats(struct pass_context *pass)
 {
-    struct ir_graph *graph = pass->graph;
-    struct chains c = {.pass = pass, .n_values = graph->n_values};
-    c.wide = allocator_calloc(graph->allocator, (size_t)c.n_values + 1, sizeof *c.wide);
-    TRY_ALLOC(c.wide);
-    tssa_status *status = visit_block(&c, graph->body);
-    allocator_free(graph->allocator, c.wide);
+    struct halves h;
+    TRY(halves_open(pass, &h));
+    tssa_status *status = visit_block(&h, pass->graph->body);
+    halves_close(&h);
     return status;
 }
