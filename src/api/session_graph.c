@@ -87,7 +87,9 @@ static tssa_status *relax(struct ir_graph *graph)
 
 static tssa_status *find_conv(void *context, struct ir_op *op)
 {
-    *(bool *)context |= ir_op_is(op, IR_OP_Conv) && op->results[0].type->dtype == TSSA_FLOAT;
+    const tssa_dtype dtype = op->n_results ? op->results[0].type->dtype : TSSA_UNDEFINED;
+    *(bool *)context |= ir_op_is(op, IR_OP_Conv) &&
+                        (dtype == TSSA_FLOAT || dtype == TSSA_FLOAT16 || dtype == TSSA_BFLOAT16);
     return NULL;
 }
 
@@ -100,9 +102,11 @@ static bool lays_out(const struct ir_graph *graph, const struct device *device)
     return any;
 }
 
-/* Factors and pads first, which no pass finds beside what convolutions become. */
-static const char *const layouts[] = {"fold_pads", "fold_scales",     "lay_out_convs",
-                                      "dead_code", "append_to_convs", "dead_code"};
+/* Factors and pads first, which no pass finds beside what convolutions become; then convolutions of
+ * two-byte floats, which no library computes. */
+static const char *const layouts[] = {
+    "fold_pads",     "fold_scales", "widen_convs",     "common_subexpressions",
+    "lay_out_convs", "dead_code",   "append_to_convs", "dead_code"};
 
 /* Is any of it another op now? */
 static tssa_status *find_convolve(void *context, struct ir_op *op)

@@ -8,8 +8,9 @@
  *
  * With channels first the library reorders what it reads and writes, but for products of many
  * pixels and images of few channels. Groups of ops that hand images on, convolutions and what is
- * carried along with them (element-wise ops, Concat, GlobalAveragePool, MaxPool), are turned where
- * less is permuted at their ends than would be reordered within them.
+ * carried along with them (element-wise ops, Casts by which images of two-byte floats are rounded,
+ * Concat, GlobalAveragePool, MaxPool), are turned where less is permuted at their ends than would
+ * be reordered within them.
  *
  *   needs   constants where they are (fold_constants); only in sessions whose library computes
  *           convolve (pipeline.convolves)
@@ -20,6 +21,7 @@
 
 #include "base/alloc.h"
 #include "passes/lower/convs.h"
+#include "passes/lower/halves.h"
 #include "passes/lower/turned.h"
 
 /* An image of so few channels is read as it is. */
@@ -64,9 +66,17 @@ static bool is_stretched(const struct ir_type *type, const struct ir_type *to)
     return true;
 }
 
+/* Of float32, or of what that is rounded to (widen_convs). */
+static bool is_image(const struct ir_value *value)
+{
+    return conv_is_image(value) || (half_is(value) && value->type->rank == 4);
+}
+
 /* Of images and numbers, each element by itself. */
 static bool is_each(const struct ir_op *op)
 {
+    if (half_is_cast(op))
+        return is_image(ir_operand(op, 0)) && is_image(&op->results[0]);
     if (!op->info->ew || op->n_results != 1 || !conv_is_image(&op->results[0]))
         return false;
     for (uint32_t i = 0; i < op->n_operands; i++) {
@@ -111,7 +121,7 @@ static bool reads_image(enum role role, const struct ir_op *op, uint32_t operand
     const struct ir_value *value = ir_operand(op, operand);
     if (!value || role == ROLE_NONE)
         return false;
-    return role == ROLE_CONV ? operand == 0 : conv_is_image(value);
+    return role == ROLE_CONV ? operand == 0 : is_image(value);
 }
 
 static bool has_few_channels(const struct ir_value *image)
