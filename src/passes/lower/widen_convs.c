@@ -12,9 +12,9 @@
  * the kernels around them, or are one of their own, in place (fuse). Taken are convolutions of
  * images, and what computes images of theirs: element-wise operators, windows, reductions, Concat;
  * and products with constants (Gemm), with which such networks end. Constants are widened once.
- * What only compares the result of a convolution (Relu, Clip) does so before that is rounded, which
- * is the same, and may be the library's then (append_to_convs). What chooses of elements that are
- * rounded (MaxPool, Concat) is not rounded again.
+ * What only compares the result of a convolution (Relu, Clip, MaxPool) does so before that is
+ * rounded, which is the same, and may be the library's then (append_to_convs). What chooses of
+ * elements that are rounded (MaxPool, Concat) is not rounded again.
  *
  *   needs   types; only in sessions whose library computes convolve (pipeline.convolves)
  *   keeps   results' bits, but for what a library sums otherwise, and the sign of a zero that a
@@ -85,7 +85,7 @@ static bool computes_wide(const struct ir_op *op)
 /* Comparing commutes with rounding. */
 static bool compares(const struct ir_op *op)
 {
-    if (ir_op_is(op, IR_OP_Relu))
+    if (ir_op_is(op, IR_OP_Relu) || ir_op_is(op, IR_OP_MaxPool))
         return true;
     bool known = ir_op_is(op, IR_OP_Clip);
     for (uint32_t i = 1; known && i < op->n_operands; i++)
@@ -93,17 +93,23 @@ static bool compares(const struct ir_op *op)
     return known;
 }
 
-/* The result of a convolution, a library's, that nothing but the op reads; NULL: it is no such
- * value. */
+/* Is it a convolution's result, a library's, or what one comparison made of it, not rounded yet? */
+static bool is_of_sums(const struct ir_value *value)
+{
+    struct conv_shape shape;
+    const struct ir_op *op = value->op;
+    if (op && compares(op) && ir_operand(op, 0))
+        op = ir_operand(op, 0)->op;
+    return op && ir_op_is(op, IR_OP_Conv) && conv_shape_of(op, &shape);
+}
+
+/* What the value is rounded from, where that is of sums and nothing but the op reads it; else NULL.
+ */
 static struct ir_value *sums_for(const struct ir_op *op, const struct ir_value *value)
 {
     struct ir_value *from = half_rounded_from(value);
-    struct conv_shape shape;
     const bool alone = value->uses && !value->uses->next && from && from->uses && !from->uses->next;
-    return alone && value->op->parent == op->parent && from->op && ir_op_is(from->op, IR_OP_Conv) &&
-                   conv_shape_of(from->op, &shape)
-               ? from
-               : NULL;
+    return alone && value->op->parent == op->parent && is_of_sums(from) ? from : NULL;
 }
 
 /* Is the op one that chooses, of elements that were all rounded? */
