@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inference of the rows of quantization.def. */
+#include <inttypes.h>
+
 #include "ir/infer_contraction.h"
 #include "ir/infer_conversion.h"
 
@@ -55,4 +57,14 @@ INFER_RULE(conv_integer)
 INFER_RULE(qlinear_conv)
 {
     return infer_set_conv(graph, op, 3, infer_dtype(op, 7));
+}
+
+INFER_RULE(byte_table)
+{
+    const struct ir_type *table = infer_operand_type(graph, op, 1);
+    int64_t entries;
+    TRY(infer_check_dtype(op, infer_dtype(op, 0)));
+    if (infer_rank(op, 1) == 1 && dim_is_const(table->dims[0], &entries) && entries != 256)
+        return ERROR(TSSA_MALFORMED, "a table of bytes has %" PRId64 " entries, not 256", entries);
+    return infer_set_like_first(op, 0, infer_dtype(op, 1));
 }
