@@ -49,8 +49,8 @@ struct tssa_model {
     atomic_bool shared;     /* sessions were made since the graph was changed */
     struct ir_graph *graph;
     /*
-     * What the graph was before rules were lowered, for sessions that fuse, lay out images or relax
-     * floats (session_graph_clone).
+     * What the graph was before rules were lowered, for sessions that fuse, lay out images, look
+     * bytes up or relax floats (session_graph_clone).
      * What is fixed or left out since is so in both. NULL: it was not optimized for sessions, or
      * since then for something else.
      */
@@ -72,7 +72,8 @@ tssa_status *model_change(struct tssa_model *model, bool raised);
 struct session_graph {
     struct ir_graph *own; /* NULL: it is the model's */
     bool raised;          /* its rules are not lowered yet */
-    bool differs; /* images are laid out as the device's library wants them, or floats relaxed */
+    bool differs; /* images are laid out as the device's library wants them, bytes looked up, or
+                   * floats relaxed */
     bool fuses;   /* the device fuses ops of it */
 };
 

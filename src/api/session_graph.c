@@ -3,8 +3,9 @@
  * The graph that a session's plan is made from. Where the session's device makes kernels of fused
  * ops, its library computes convolutions in layouts of its own, or the session rounds otherwise, it
  * is a copy of the model's as it was before its rules were lowered (they say what a kernel reads):
- * floats are relaxed, images are laid out, ops are fused as the device says, and what it has no
- * kernel for is lowered as in the model. Else it is the model's own graph.
+ * floats are relaxed, images are laid out, what is made of bytes is looked up, ops are fused as the
+ * device says, and what it has no kernel for is lowered as in the model. Else it is the model's own
+ * graph.
  */
 #include "api/handles.h"
 #include "gir/fuse.h"
@@ -132,6 +133,41 @@ static tssa_status *lay_out(struct ir_graph *graph, const struct device *device,
     return status ? status : ir_block_walk(graph->body, find_convolve, done);
 }
 
+/* ---- Bytes ----------------------------------------------------------------------------------- */
+
+static tssa_status *find_quantized(void *context, struct ir_op *op)
+{
+    const struct ir_value *x = ir_op_is(op, IR_OP_QuantizeLinear) ? ir_operand(op, 0) : NULL;
+    *(bool *)context |= x && dtype_in(T_I8U8, op->results[0].type->dtype) && !ir_value_constant(x);
+    return NULL;
+}
+
+/* Is there anything that may be looked up, where there is a kernel for it? */
+static bool tabulates(const struct ir_graph *graph, const struct device *device)
+{
+    bool any = false;
+    if (device->is_host)
+        tssa_status_free(ir_block_walk(graph->body, find_quantized, &any));
+    return any;
+}
+
+/* *done is left where nothing was made of it. */
+static tssa_status *tabulate(struct ir_graph *graph, const tssa_session_options *options,
+                             bool *done)
+{
+    static const char *const names[] = {"tabulate_bytes", "dead_code"};
+    const tssa_optimize_options pass_options = told(options);
+    struct evaluator evaluator;
+    evaluator_init(&evaluator, graph->allocator);
+    const struct pipeline pipeline = {
+        .options = &pass_options, .evaluate = evaluator_run, .evaluate_user = &evaluator};
+    tssa_status *status =
+        pipeline_run_passes(graph, names, sizeof names / sizeof *names, &pipeline);
+    evaluator_free(&evaluator);
+    *done |= ir_block_has(graph->body, IR_OP_byte_table);
+    return status;
+}
+
 /* ---- Kernels --------------------------------------------------------------------------------- */
 
 /* The copy, changed as the options and the device say. */
@@ -145,6 +181,8 @@ static tssa_status *change(struct session_graph *made, const struct device *devi
     if (made->raised && lays_out(made->own, device))
         TRY(lay_out(made->own, device, options, &laid_out));
     made->differs |= laid_out;
+    if (made->raised && tabulates(made->own, device))
+        TRY(tabulate(made->own, options, &made->differs));
     return NULL;
 }
 
@@ -154,7 +192,8 @@ tssa_status *session_graph_clone(const struct tssa_model *model, struct device_c
     const struct ir_graph *raised = model->raised, *of = raised ? raised : model->graph;
     *made = (struct session_graph){.raised = raised != NULL};
     made->fuses = raised && fusion_of(device, options->compile != TSSA_COMPILE_OFF);
-    if (!made->fuses && !relaxes(of, options) && !(raised && lays_out(of, device->device)))
+    if (!made->fuses && !relaxes(of, options) &&
+        !(raised && (lays_out(of, device->device) || tabulates(of, device->device))))
         return NULL;
     TRY(ir_clone_graph(of, &made->own));
     tssa_status *status = change(made, device->device, options);
