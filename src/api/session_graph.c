@@ -278,10 +278,10 @@ static tssa_status *fuse_again(struct ir_graph *graph, const struct device *devi
 
 /* Whether these are worth it depends on the device. */
 static const char *const before[] = {
-    "bound_scores",   "one_block",   "peel",           "write_stacks",
-    "number_masks",   "infer",       "empty_branches", "infer",
-    "empty_branches", "infer",       "sink_reads",     "raise_expands",
-    "infer",          "bound_lists", "infer",          "dead_code"};
+    "bound_scores", "one_block",      "peel",  "write_stacks",   "number_masks",
+    "infer",        "empty_branches", "infer", "empty_branches", "infer",
+    "sink_reads",   "raise_expands",  "infer", "bound_lists",    "infer",
+    "split_tables", "dead_code"};
 
 tssa_status *session_graph_fuse(struct ir_graph *graph, struct device_context *device,
                                 const tssa_session_options *options)

@@ -83,6 +83,9 @@ struct ir_fusion {
     uint32_t classes;                   /* enum ir_fuses */
     const struct cost_machine *machine; /* that they run on: ir/cost.h */
     uint32_t most_operands;             /* of a kernel */
+    /* What lies between two products is computed part by part from so many bytes on, which no near
+     * cache holds (split_tables); 0: never. */
+    int64_t table_bytes;
     /*
      * What an access, a Concat or a gather reads, the indices of these, and what an assign writes,
      * may be computed in the kernel that alone needs it: elements are computed where they are read.

@@ -219,6 +219,7 @@ static bool follows_all(void *user, const struct ir_op *conv)
 static const struct ir_fusion any_fusion = {.classes = IR_FUSES_ALL | IR_FUSES_LISTS,
                                             .machine = &cost_cpu,
                                             .most_operands = 32,
+                                            .table_bytes = 1,
                                             .moves_inside = true,
                                             .refuses_whole = refuses_none,
                                             .is_free_of = is_free_of_all,

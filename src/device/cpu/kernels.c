@@ -209,6 +209,9 @@ static const char *refuses_whole(void *user, const struct ir_op *fuse)
     return why;
 }
 
+/* A second-level cache has one to two MiB, and what misses it waits for a share of the next one. */
+#define TABLE_BYTES (INT64_C(8) << 20)
+
 static const struct ir_fusion *lend_fusion(struct device_context *context)
 {
     static const struct ir_fusion fusion = {
@@ -217,6 +220,7 @@ static const struct ir_fusion *lend_fusion(struct device_context *context)
                    IR_FUSES_KEEPS | IR_FUSES_INDICES | IR_FUSES_SCANS,
         .machine = &cost_cpu,
         .most_operands = 32,
+        .table_bytes = TABLE_BYTES,
         .moves_inside = true,
         .borrows = true,
         .refuses = refuses,
