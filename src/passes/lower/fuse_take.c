@@ -281,7 +281,8 @@ const struct ir_type *fuse_space(const struct fuse_plan *plan, const struct ir_o
 bool fuse_is_inner(const struct ir_op *op, uint32_t operand)
 {
     const struct tensor *tensor = ir_value_constant(ir_operand(op, operand));
-    return tensor &&
+    /* Each layer of a quantized network has other scales, and may have the same kernels. */
+    return tensor && !(operand > 0 && ir_quantizes_elements(op)) &&
            (tensor_count(tensor) == 1 || (operand > 0 && op->info->cls == IR_CLASS_REDUCTION));
 }
 
