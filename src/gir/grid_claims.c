@@ -23,7 +23,8 @@ static void add(struct grid_maker *m, const struct dim *size, const struct dim *
         grid_refuse(m, "it depends on more sizes than calls are asked for");
         return;
     }
-    grid->claims[grid->n_claims++] = (struct gir_claim){m->op, size, wanted, claims};
+    grid->claims[grid->n_claims++] =
+        (struct gir_claim){m->op ? m->op : m->fuse, size, wanted, claims};
 }
 
 void grid_claim(struct grid_maker *m, const struct dim *size, const struct dim *wanted,

@@ -214,6 +214,15 @@ bool type_compatible(const struct ir_type *a, const struct ir_type *b)
     return true;
 }
 
+bool type_same_dims(const struct ir_type *a, const struct ir_type *b)
+{
+    bool same =
+        a->kind == TYPE_TENSOR && b->kind == TYPE_TENSOR && a->rank >= 0 && a->rank == b->rank;
+    for (int i = 0; same && i < a->rank; i++)
+        same = a->dims[i] == b->dims[i];
+    return same;
+}
+
 bool type_has_one_element(const struct ir_type *type)
 {
     if (type->kind != TYPE_TENSOR)

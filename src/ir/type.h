@@ -69,6 +69,8 @@ const struct ir_type *type_refine(struct type_table *table, const struct ir_type
                                   const struct ir_type *b);
 /* false when no value can be of both types (dtype, rank or constant dims contradict). */
 bool type_compatible(const struct ir_type *a, const struct ir_type *b);
+/* Are both tensors of known rank, and of the same dims in every run? */
+bool type_same_dims(const struct ir_type *a, const struct ir_type *b);
 /* Is it a tensor of one element in every run, whatever its rank? */
 bool type_has_one_element(const struct ir_type *type);
 

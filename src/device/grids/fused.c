@@ -302,6 +302,17 @@ static bool holds(const struct gir_claim *claim, int64_t size, int64_t wanted)
            (claim->claims == GIR_AT_MOST && size < wanted);
 }
 
+static tssa_status *misfit(const struct gir_claim *claim, int64_t size, int64_t wanted)
+{
+    static const char *const more[] = {
+        [GIR_SAME] = "", [GIR_SAME_OR_ONE] = "1 or ", [GIR_AT_MOST] = "at most "};
+    char op[200];
+    ir_op_describe(claim->op, op, sizeof op);
+    return ERROR(TSSA_RUNTIME,
+                 "%s: shapes do not fit: a size is %" PRId64 ", where %s%" PRId64 " is wanted", op,
+                 size, more[claim->claims], wanted);
+}
+
 /* Do shapes fit? */
 static tssa_status *look_at_sizes(const struct call *call)
 {
@@ -313,10 +324,7 @@ static tssa_status *look_at_sizes(const struct call *call)
             !grids_tell(call->args, claim->wanted, &wanted))
             return ERROR(TSSA_RUNTIME, "a size that must fit is not told");
         if (!holds(claim, size, wanted))
-            return ERROR(TSSA_RUNTIME,
-                         "node \"%s\", or one fused with it: shapes do not fit: %" PRId64
-                         " is not %" PRId64,
-                         claim->op && claim->op->name ? claim->op->name : "", size, wanted);
+            return misfit(claim, size, wanted);
     }
     return NULL;
 }

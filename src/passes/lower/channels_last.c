@@ -36,14 +36,6 @@ static bool is_one_number(const struct ir_value *value)
            (type->rank == 0 || (type->rank == 1 && dim_is(type->dims[0], 1)));
 }
 
-static bool same_dims(const struct ir_type *a, const struct ir_type *b)
-{
-    bool same = a->kind == TYPE_TENSOR && b->kind == TYPE_TENSOR && a->rank == b->rank;
-    for (int i = 0; same && i < a->rank; i++)
-        same = a->dims[i] == b->dims[i];
-    return same;
-}
-
 /* Of images that are turned back, all of one shape, and of numbers; each element by itself. */
 static bool goes_on(const struct ir_op *op)
 {
@@ -55,7 +47,7 @@ static bool goes_on(const struct ir_op *op)
         const struct ir_value *value = ir_operand(op, i);
         if (!value || is_one_number(value))
             continue;
-        if (!turned_from(value) || !same_dims(value->type, op->results[0].type))
+        if (!turned_from(value) || !type_same_dims(value->type, op->results[0].type))
             return false;
         images++;
     }

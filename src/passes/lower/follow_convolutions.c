@@ -17,15 +17,6 @@ enum { MOST_OPERANDS = 4 };
 
 /* ---- Which ----------------------------------------------------------------------------------- */
 
-static bool same_dims(const struct ir_type *a, const struct ir_type *b)
-{
-    bool same = a->kind == TYPE_TENSOR && b->kind == TYPE_TENSOR && a->rank == b->rank &&
-                a->rank >= 0 && a->dtype == b->dtype;
-    for (int i = 0; same && i < a->rank; i++)
-        same = a->dims[i] == b->dims[i];
-    return same;
-}
-
 /* Of a fuse op that reads the result once, as this parameter: why it is more than that, or
  * something else; NULL: it is not. */
 static const char *refuse_body(const struct ir_op *reader, const struct ir_value *param)
@@ -36,7 +27,7 @@ static const char *refuse_body(const struct ir_op *reader, const struct ir_value
         const bool first = ir_operand(op, 0) == value;
         const struct ir_value *other = ir_operand(op, first);
         if (ir_operand(op, !first) != value || other == value || other->block != op->parent ||
-            !same_dims(other->type, value->type))
+            !type_same_dims(other->type, value->type) || other->type->dtype != value->type->dtype)
             return "what is added to it is no value of its shape";
         value = &op->results[0];
         op = op->next;

@@ -21,6 +21,20 @@ struct ir_value *half_rounded_from(const struct ir_value *value)
     return single && half_is(value) ? from : NULL;
 }
 
+bool halves_were_rounded(const struct ir_op *op)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const struct ir_value *value = ir_operand(op, i);
+        if (!half_is(value) || ir_value_constant(value))
+            continue;
+        if (!half_rounded_from(value))
+            return false;
+        any = true;
+    }
+    return any;
+}
+
 static struct ir_op *make_cast(struct ir_graph *graph, struct ir_value *value, tssa_dtype to)
 {
     struct ir_op *cast = ir_op_create(graph, ir_op_info(IR_OP_Cast), 1, 1);

@@ -23,6 +23,9 @@ bool half_is_cast(const struct ir_op *op);
 /* The value of float32 that was rounded to this one; NULL: it is no such value. */
 struct ir_value *half_rounded_from(const struct ir_value *value);
 
+/* Are there operands of these types, constants aside, and were all of them rounded from float32? */
+bool halves_were_rounded(const struct ir_op *op);
+
 /* The value in float32, by a Cast behind it that is made once: constants are folded. */
 tssa_status *half_widened(struct halves *halves, struct ir_value *value, struct ir_value **wide);
 

@@ -31,15 +31,6 @@ static bool is_ranked(const struct ir_value *value)
     return value && value->type->kind == TYPE_TENSOR && value->type->rank >= 0;
 }
 
-static bool have_one_shape(const struct ir_type *a, const struct ir_type *b)
-{
-    bool same =
-        a->kind == TYPE_TENSOR && b->kind == TYPE_TENSOR && a->rank >= 0 && a->rank == b->rank;
-    for (int i = 0; same && i < a->rank; i++)
-        same = a->dims[i] == b->dims[i];
-    return same;
-}
-
 /* Of the same shape, which the value is computed of element by element; itself: of none. */
 static struct ir_value *source_of(struct ir_value *value)
 {
@@ -47,7 +38,7 @@ static struct ir_value *source_of(struct ir_value *value)
     uint32_t i = 0;
     while (op && op->info->ew && !op->opaque) {
         while (i < op->n_operands &&
-               !(ir_operand(op, i) && have_one_shape(ir_operand(op, i)->type, value->type)))
+               !(ir_operand(op, i) && type_same_dims(ir_operand(op, i)->type, value->type)))
             i++;
         if (i == op->n_operands)
             return value;

@@ -44,18 +44,8 @@ static bool computes(const struct ir_op *op)
 /* What moves elements is in a chain where all that it moves is, constants aside. */
 static bool moves_chain(const struct ir_op *op)
 {
-    bool any = false;
-    if (op->info->cls != IR_CLASS_MOVEMENT && op->info->cls != IR_CLASS_GATHER)
-        return false;
-    for (uint32_t i = 0; i < op->n_operands; i++) {
-        const struct ir_value *value = ir_operand(op, i);
-        if (!half_is(value) || ir_value_constant(value))
-            continue;
-        if (!half_rounded_from(value))
-            return false;
-        any = true;
-    }
-    return any;
+    return (op->info->cls == IR_CLASS_MOVEMENT || op->info->cls == IR_CLASS_GATHER) &&
+           halves_were_rounded(op);
 }
 
 /* Are all results that anybody reads of the first one's type? A chain ends in one. */

@@ -40,14 +40,6 @@ static const struct ir_type *tensor_type(const struct ir_value *value)
     return type && type->kind == TYPE_TENSOR && type->rank >= 0 ? type : NULL;
 }
 
-static bool have_one_shape(const struct ir_type *a, const struct ir_type *b)
-{
-    bool same = a->rank == b->rank;
-    for (int i = 0; same && i < a->rank; i++)
-        same = a->dims[i] == b->dims[i];
-    return same;
-}
-
 /* Is it the same for all parts, or has it an element of the axis for each? */
 static bool has_parts(const struct chain *chain, const struct ir_value *value, bool *cut)
 {
@@ -79,7 +71,7 @@ static bool is_product(const struct ir_op *op)
 static bool is_by_rows(const struct ir_op *op, const struct ir_type *table)
 {
     const struct ir_type *type = op->n_results == 1 ? tensor_type(&op->results[0]) : NULL;
-    if (!type || op->opaque || op->n_blocks || !have_one_shape(type, table))
+    if (!type || op->opaque || op->n_blocks || !type_same_dims(type, table))
         return false;
     if (!ir_op_is(op, IR_OP_Softmax))
         return op->info->ew != NULL;

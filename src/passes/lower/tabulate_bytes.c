@@ -56,14 +56,6 @@ static bool is_of_bytes(const struct ir_value *value)
     return type->kind == TYPE_TENSOR && type->rank >= 0 && dtype_in(T_I8U8, type->dtype);
 }
 
-static bool same_dims(const struct ir_type *a, const struct ir_type *b)
-{
-    bool same = a->kind == TYPE_TENSOR && b->kind == TYPE_TENSOR && a->rank == b->rank;
-    for (int i = 0; same && i < a->rank; i++)
-        same = a->dims[i] == b->dims[i];
-    return same;
-}
-
 /* Each element of the result is made of one element of each operand. */
 static bool is_elementwise(const struct ir_op *op)
 {
@@ -103,7 +95,7 @@ static struct ir_value *find_bytes(const struct tables *tables, const struct ir_
             return NULL;
         found = bytes;
     }
-    return found && same_dims(found->type, op->results[0].type) ? found : NULL;
+    return found && type_same_dims(found->type, op->results[0].type) ? found : NULL;
 }
 
 static tssa_status *visit(void *context, struct ir_op *op)

@@ -64,20 +64,10 @@ static bool is_half_gemm(const struct ir_op *op)
 /* Of images that are kept in float32, constants aside, one image. */
 static bool computes_wide(const struct ir_op *op)
 {
-    bool any = false;
-    if (op->n_blocks || op->n_results == 0 || !(op->info->flags & IR_PURE) ||
-        (op->info->flags & IR_RANDOM) || !(op->info->types & DTYPE_BIT(TSSA_FLOAT)) ||
-        !computes(op) || !is_half_image(&op->results[0]) || ir_result_wanted(op, 1))
-        return false;
-    for (uint32_t i = 0; i < op->n_operands; i++) {
-        const struct ir_value *value = ir_operand(op, i);
-        if (!half_is(value) || ir_value_constant(value))
-            continue;
-        if (!half_rounded_from(value))
-            return false;
-        any = true;
-    }
-    return any;
+    return !op->n_blocks && op->n_results > 0 && (op->info->flags & IR_PURE) &&
+           !(op->info->flags & IR_RANDOM) && (op->info->types & DTYPE_BIT(TSSA_FLOAT)) &&
+           computes(op) && is_half_image(&op->results[0]) && !ir_result_wanted(op, 1) &&
+           halves_were_rounded(op);
 }
 
 /* ---- What is rounded ------------------------------------------------------------------------- */
