@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "common/model_text.h"
 #include "common/no_error.h"
 
 #define N 1000
@@ -59,16 +60,9 @@ void compiling_fake(const char *what)
 
 static void load(struct compiling *c, const char *text)
 {
-    char path[] = "/tmp/tssa_compiling_XXXXXX.tir";
     const tssa_optimize_options options = {
         .struct_size = sizeof options, .level = 2, .target = TSSA_TARGET_SESSION};
-    const int descriptor = mkstemps(path, 4);
-    assert_true(descriptor >= 0);
-    assert_int_equal(write(descriptor, text, strlen(text)), strlen(text));
-    close(descriptor);
-    tssa_status *status = tssa_model_load_file(c->context, path, NULL, &c->model);
-    unlink(path);
-    no_error(status);
+    no_error(model_text_load(c->context, text, &c->model));
     no_error(tssa_model_optimize(c->model, &options));
 }
 

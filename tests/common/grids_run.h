@@ -37,6 +37,8 @@ void grids_run_open(struct grids_run *run, const char *device, const char *text)
 void grids_run_close(struct grids_run *run);
 /* On the device alone. */
 tssa_status *grids_run_try(struct grids_run *run, const struct value *const *inputs);
+/* On the CPU alone. */
+tssa_status *grids_run_on_host(struct grids_run *run, const struct value *const *inputs);
 /* Fails the test unless both succeed, or both fail with the same message; false: they failed. */
 bool grids_run_go(struct grids_run *run, const struct value *const *inputs);
 /* And all outputs have the same bits. */

@@ -5,28 +5,19 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "common/model_text.h"
 #include "common/no_error.h"
 
 void session_pair_load(struct session_pair *p, const char *text, int threads)
 {
-    char path[] = "/tmp/tssa_session_pair_XXXXXX.tir";
     const tssa_context_options context = {.struct_size = sizeof context, .threads = threads};
     const tssa_optimize_options optimize = {
         .struct_size = sizeof optimize, .level = 2, .target = TSSA_TARGET_SESSION};
-    const int file = mkstemps(path, 4);
-    assert_true(file >= 0);
-    assert_int_equal(write(file, text, strlen(text)), strlen(text));
-    close(file);
     no_error(tssa_context_create(&context, &p->context));
-    tssa_status *status = tssa_model_load_file(p->context, path, NULL, &p->model);
-    unlink(path);
-    no_error(status);
+    no_error(model_text_load(p->context, text, &p->model));
     no_error(tssa_model_optimize(p->model, &optimize));
     no_error(tssa_session_create(p->model, NULL, &p->plain));
 }

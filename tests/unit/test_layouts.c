@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
+#include "common/model_text.h"
 #include "common/no_error.h"
 #include "common/op_run.h"
 #include "tssa.h"
@@ -172,23 +173,6 @@ static void write_network(struct network *n, struct text *text)
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-static void load(tssa_context *context, const char *text, int level, tssa_model **model)
-{
-    char path[] = "/tmp/tssa_layouts_XXXXXX.tir";
-    const tssa_optimize_options options = {.struct_size = sizeof options,
-                                           .level = level,
-                                           .target = TSSA_TARGET_SESSION,
-                                           .verify_after_passes = 1};
-    const int file = mkstemps(path, 4);
-    assert_true(file >= 0);
-    assert_int_equal(write(file, text, strlen(text)), strlen(text));
-    close(file);
-    tssa_status *status = tssa_model_load_file(context, path, NULL, model);
-    unlink(path);
-    no_error(status);
-    no_error(tssa_model_optimize(*model, &options));
-}
-
 /* Weights are small, so that numbers stay where they are. */
 static tssa_value *make_input(const struct network *n, tssa_context *context, size_t i)
 {
@@ -216,44 +200,24 @@ static void compare(const tssa_value *a, const tssa_value *b)
         expect_close((double)x[i], (double)y[i], NEAR, "element", i);
 }
 
-static void count_steps(void *user, const tssa_step_profile *step)
-{
-    *(size_t *)user += strcmp(step->op, "convolve") == 0;
-}
-
 /* How many steps are laid out. */
 static size_t check(const struct network *n, const char *text, tssa_compile compile, int threads)
 {
-    const tssa_context_options context_options = {.struct_size = sizeof context_options,
-                                                  .threads = threads};
-    const tssa_session_options options = {
-        .struct_size = sizeof options, .profile = 1, .compile = compile};
-    tssa_context *context;
-    tssa_model *as_is, *laid_out;
-    tssa_session *sessions[2];
+    struct level_pair pair;
     tssa_value *inputs[MOST_INPUTS], *outputs[2][OUTPUTS] = {{NULL}};
-    size_t steps = 0;
-    no_error(tssa_context_create(&context_options, &context));
-    load(context, text, 0, &as_is);
-    load(context, text, 2, &laid_out);
-    no_error(tssa_session_create(as_is, NULL, &sessions[0]));
-    no_error(tssa_session_create(laid_out, &options, &sessions[1]));
+    level_pair_open(&pair, text, compile, threads);
     for (size_t i = 0; i < n->n_inputs; i++)
-        inputs[i] = make_input(n, context, i);
+        inputs[i] = make_input(n, pair.context, i);
     for (size_t i = 0; i < 2; i++)
-        no_error(tssa_session_run(sessions[i], n->n_inputs, inputs, OUTPUTS, outputs[i]));
+        no_error(tssa_session_run(pair.sessions[i], n->n_inputs, inputs, OUTPUTS, outputs[i]));
     for (size_t i = 0; i < OUTPUTS; i++)
         compare(outputs[1][i], outputs[0][i]);
-    no_error(tssa_session_profile_steps(sessions[1], count_steps, &steps));
+    const size_t steps = level_pair_steps(&pair, "convolve");
     for (size_t i = 0; i < 2 * OUTPUTS; i++)
         tssa_value_free(outputs[i / OUTPUTS][i % OUTPUTS]);
     for (size_t i = 0; i < n->n_inputs; i++)
         tssa_value_free(inputs[i]);
-    tssa_session_free(sessions[0]);
-    tssa_session_free(sessions[1]);
-    tssa_model_free(as_is);
-    tssa_model_free(laid_out);
-    tssa_context_free(context);
+    level_pair_close(&pair);
     return steps;
 }
 

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "api/handles.h"
+#include "common/model_text.h"
 #include "common/no_error.h"
 #include "common/test_alloc.h"
 
@@ -34,24 +35,12 @@ struct program {
     tssa_value *x;
 };
 
-static tssa_status *load_text(tssa_context *context, const char *text, tssa_model **model)
-{
-    char path[] = "/tmp/tssa_options_XXXXXX.tir";
-    int descriptor = mkstemps(path, 4);
-    assert_true(descriptor >= 0);
-    assert_int_equal(write(descriptor, text, strlen(text)), strlen(text));
-    close(descriptor);
-    tssa_status *status = tssa_model_load_file(context, path, NULL, model);
-    unlink(path);
-    return status;
-}
-
 static tssa_status *program_open(struct program *p, const tssa_context_options *options,
                                  const char *text)
 {
     memset(p, 0, sizeof *p);
     TRY(tssa_context_create(options, &p->context));
-    TRY(load_text(p->context, text, &p->model));
+    TRY(model_text_load(p->context, text, &p->model));
     TRY(tssa_session_create(p->model, NULL, &p->session));
     TRY(tssa_tensor_create(p->context, TSSA_FLOAT, 1, (const int64_t[]){3}, &p->x));
     for (int i = 0; i < 3; i++)

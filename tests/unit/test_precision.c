@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/dtype.h"
+#include "common/model_text.h"
 #include "common/no_error.h"
 #include "tssa.h"
 
@@ -39,14 +40,8 @@ static void open_scene(struct scene *s, const char *program, int rank, const int
     const tssa_context_options options = {.struct_size = sizeof options, .threads = threads};
     const tssa_optimize_options passes = {
         .struct_size = sizeof passes, .level = level, .target = TSSA_TARGET_SESSION};
-    char path[] = "/tmp/tssa_precision_XXXXXX.tir";
-    const int descriptor = mkstemps(path, 4);
-    assert_true(descriptor >= 0);
-    assert_int_equal(write(descriptor, program, strlen(program)), strlen(program));
-    close(descriptor);
     no_error(tssa_context_create(&options, &s->context));
-    no_error(tssa_model_load_file(s->context, path, NULL, &s->model));
-    unlink(path);
+    no_error(model_text_load(s->context, program, &s->model));
     if (level)
         no_error(tssa_model_optimize(s->model, &passes));
     no_error(tssa_tensor_create(s->context, TSSA_FLOAT16, rank, dims, &s->x));

@@ -17,6 +17,7 @@
 
 #include "api/handles.h"
 #include "base/text.h"
+#include "common/model_text.h"
 #include "common/no_error.h"
 #include "common/op_run.h"
 #include "common/same_value.h"
@@ -168,23 +169,6 @@ static void write_program(struct program *p, struct text *text)
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-static void load(tssa_context *context, const char *text, int level, tssa_model **model)
-{
-    char path[] = "/tmp/tssa_tabulate_XXXXXX.tir";
-    const tssa_optimize_options options = {.struct_size = sizeof options,
-                                           .level = level,
-                                           .target = TSSA_TARGET_SESSION,
-                                           .verify_after_passes = 1};
-    const int file = mkstemps(path, 4);
-    assert_true(file >= 0);
-    assert_int_equal(write(file, text, strlen(text)), strlen(text));
-    close(file);
-    tssa_status *status = tssa_model_load_file(context, path, NULL, model);
-    unlink(path);
-    no_error(status);
-    no_error(tssa_model_optimize(*model, &options));
-}
-
 static void make_inputs(struct program *p, tssa_context *context, int64_t n, tssa_value **inputs)
 {
     static const tssa_dtype dtypes[INPUTS] = {TSSA_UINT8, TSSA_INT8, TSSA_FLOAT};
@@ -197,11 +181,6 @@ static void make_inputs(struct program *p, tssa_context *context, int64_t n, tss
             bytes[k] = (uint8_t)random_bits(&p->random);
     }
     random_floats(tssa_tensor_data(inputs[2]), count, 1);
-}
-
-static void count_steps(void *user, const tssa_step_profile *step)
-{
-    *(size_t *)user += strcmp(step->op, "byte_table") == 0;
 }
 
 static void compare_runs(struct program *p, tssa_context *context, tssa_session *const *sessions)
@@ -224,26 +203,11 @@ static void compare_runs(struct program *p, tssa_context *context, tssa_session 
 /* How many steps look bytes up. */
 static size_t check(struct program *p, const char *text, tssa_compile compile, int threads)
 {
-    const tssa_context_options context_options = {.struct_size = sizeof context_options,
-                                                  .threads = threads};
-    const tssa_session_options options = {
-        .struct_size = sizeof options, .profile = 1, .compile = compile};
-    tssa_context *context;
-    tssa_model *as_is, *tables;
-    tssa_session *sessions[2];
-    size_t steps = 0;
-    no_error(tssa_context_create(&context_options, &context));
-    load(context, text, 0, &as_is);
-    load(context, text, 2, &tables);
-    no_error(tssa_session_create(as_is, NULL, &sessions[0]));
-    no_error(tssa_session_create(tables, &options, &sessions[1]));
-    compare_runs(p, context, sessions);
-    no_error(tssa_session_profile_steps(sessions[1], count_steps, &steps));
-    tssa_session_free(sessions[0]);
-    tssa_session_free(sessions[1]);
-    tssa_model_free(as_is);
-    tssa_model_free(tables);
-    tssa_context_free(context);
+    struct level_pair pair;
+    level_pair_open(&pair, text, compile, threads);
+    compare_runs(p, pair.context, pair.sessions);
+    const size_t steps = level_pair_steps(&pair, "byte_table");
+    level_pair_close(&pair);
     return steps;
 }
 
