@@ -189,7 +189,7 @@ static tssa_status *check_memory(struct checker *c, const struct gir_code *code)
         return code->op == GIR_LOOKUP ? check_element(c, code)
                                       : wrong(c, "a grid does not say which element");
     const uint32_t number = gir_arg_of(code), field = gir_field_of(code);
-    if (number >= c->kernel->n_args || field >= c->args[number].fields)
+    if (number >= c->kernel->n_args || field >= c->args[number].fields || code->inside)
         return wrong(c, "there is no such argument");
     const struct gir_arg *arg = &c->args[number];
     const tssa_dtype type = arg->dtype == TSSA_BOOL ? TSSA_UINT8 : (tssa_dtype)arg->dtype;
@@ -280,7 +280,9 @@ static bool is_well_formed(const struct gir_code *code)
                           code->op == GIR_KEEP || code->op == GIR_CONSTANT ||
                           code->op == GIR_REDUCE || code->op == GIR_NUMBER ||
                           code->op == GIR_STORE_AT || code->op == GIR_STATE;
-    if (code->op >= GIR_OP_COUNT || code->zero || (!has_bits && code->bits))
+    if (code->op >= GIR_OP_COUNT || code->inside > 1 || (!has_bits && code->bits))
+        return false;
+    if (code->inside && code->op != GIR_LOOKUP && code->op != GIR_STORE_AT)
         return false;
     switch (code->op) {
     case GIR_SCALAR:

@@ -132,10 +132,11 @@
  * same where in memory that is. Its arguments are wholes, of so many elements as is told in the
  * call, and a step tells the number of the element that is looked up, or stored. Outside of the
  * argument nothing is read, which gives 0, and nothing is stored: what a choice does not take may
- * be computed nevertheless. Numbers that are told in the call, dims above all, are steps as well.
- * Elements i of a row r are threads', or, where there are reductions, a row is a warp's, or a
- * column is a thread's, and so it is where rows are a loop's iterations. What a check finds false
- * is an error, of the op that the interpreter finds it in.
+ * be computed nevertheless. Where a step says `inside`, the element is there in each call that the
+ * grid's claims allow, and nobody looks. Numbers that are told in the call, dims above all, are
+ * steps as well. Elements i of a row r are threads', or, where there are reductions, a row is a
+ * warp's, or a column is a thread's, and so it is where rows are a loop's iterations. What a check
+ * finds false is an error, of the op that the interpreter finds it in.
  *
  *     grid of 1 number, args 0: f32, 1: i64, 2: f32 result
  *     %0 = position : i64
@@ -165,7 +166,7 @@
 #include "base/dtype.h"
 #include "ir/scalar.h"
 
-#define GIR_MAGIC 0x39726967 /* "gir9": the number of this layout */
+#define GIR_MAGIC 0x61726967 /* "gira": the number of this layout */
 #define GIR_MAX_ARGS 64
 #define GIR_MAX_CODES 2048
 #define GIR_MAX_REDUCTIONS 32
@@ -208,10 +209,10 @@ enum gir_op {
 
 /* Every byte counts: what is not used is 0. */
 struct gir_code {
-    uint8_t op;     /* gir_op */
-    uint8_t scalar; /* scalar_id */
-    uint8_t type;   /* tssa_dtype */
-    uint8_t zero;
+    uint8_t op;           /* gir_op */
+    uint8_t scalar;       /* scalar_id */
+    uint8_t type;         /* tssa_dtype */
+    uint8_t inside;       /* 1: of LOOKUP and STORE_AT of grids: the element is there */
     uint32_t operands[3]; /* numbers of steps before */
     uint64_t bits;
 };

@@ -179,6 +179,7 @@ static void evaluate_result(struct grid_maker *m, uint32_t index, struct grid_st
     stored->arg = grid_arg(m, inner ? GIR_INNER : GIR_OF_OP,
                            inner ? index - m->fuse->n_results : index, true, value->type->dtype);
     m->part->wholes[stored->arg].updates = updates ? updated + 1 : 0;
+    stored->inside = grid_is_sure(m, stored->arg, stored->number, dims, place.rank);
     stored->type = value->type->dtype == TSSA_BOOL ? TSSA_UINT8 : value->type->dtype;
 }
 
@@ -186,6 +187,7 @@ static void store(struct grid_maker *m, const struct grid_stored *stored)
 {
     gir_make(&m->maker, (struct gir_code){.op = GIR_STORE_AT,
                                           .type = (uint8_t)stored->type,
+                                          .inside = stored->inside,
                                           .operands = {stored->value, stored->number},
                                           .bits = gir_bits(stored->arg, 0)});
 }
@@ -198,6 +200,8 @@ static void begin_rows(struct grid_maker *m, uint32_t row, uint32_t position)
     const struct gir_grid_part *part = m->part;
     const int outer = part->rank - part->row;
     struct grid_place last;
+    grid_know_below(m, row, grid_count(m, part->dims, outer));
+    grid_know_below(m, position, grid_count(m, part->dims + outer, part->row));
     grid_unflatten(m, row, outer, part->dims, &m->space);
     grid_unflatten(m, position, part->row, part->dims + outer, &last);
     memcpy(&m->space.at[outer], last.at, (size_t)part->row * sizeof *last.at);
@@ -215,9 +219,27 @@ static void begin_columns(struct grid_maker *m, uint32_t row, uint32_t position)
     for (int i = 0; i < part->rank; i++)
         if (i != part->column)
             others[n++] = part->dims[i];
+    grid_know_below(m, row, part->dims[part->column]);
+    grid_know_below(m, position, grid_count(m, others, n));
     grid_unflatten(m, position, n, others, &column);
     for (int i = 0, k = 0; i < part->rank; i++)
         m->space.at[i] = i == part->column ? row : column.at[k++];
+}
+
+static void begin_sums(struct grid_maker *m, uint32_t row, uint32_t term)
+{
+    const struct gir_grid_part *part = m->part;
+    const int outer = part->rank - 1;
+    grid_know_below(m, row, grid_count(m, part->dims, outer));
+    grid_know_below(m, term, part->dims[outer]);
+    grid_unflatten(m, row, outer, part->dims, &m->space);
+}
+
+static void begin_elements(struct grid_maker *m, uint32_t position)
+{
+    const struct gir_grid_part *part = m->part;
+    grid_know_below(m, position, grid_count(m, part->dims, part->rank));
+    grid_unflatten(m, position, part->rank, part->dims, &m->space);
 }
 
 static void begin_part(struct grid_maker *m)
@@ -231,13 +253,13 @@ static void begin_part(struct grid_maker *m)
     if (m->loop)
         grid_loop_part(m, row, position);
     else if (part->sums)
-        grid_unflatten(m, row, part->rank - 1, part->dims, &m->space);
+        begin_sums(m, row, position);
     else if (part->row)
         begin_rows(m, row, position);
     else if (part->column >= 0)
         begin_columns(m, row, position);
     else
-        grid_unflatten(m, position, part->rank, part->dims, &m->space);
+        begin_elements(m, position);
     m->space.rank = part->rank - (m->loop || part->sums);
 }
 
@@ -264,6 +286,8 @@ static tssa_status *copy_out(const struct grid_maker *m)
                                 .grid = 1,
                                 .stage = m->n_cuts ? m->part->stage + 1 : 0,
                                 .form = grid_is_across(m) ? GIR_FORM_ROWS_ACROSS : 0};
+    for (uint32_t i = 0; made->form == GIR_FORM_ROWS_ACROSS && i < m->maker.n; i++)
+        m->maker.codes[i].inside = 0; /* threads of a tile read rows and terms that there are not */
     memcpy(made + 1, m->args, args);
     memcpy((char *)(made + 1) + args, m->maker.codes, codes);
     m->part->kernel = made;
@@ -277,7 +301,7 @@ static tssa_status *make_part(struct grid_maker *m, uint32_t number, const uint3
     m->part = &m->grid->parts[number];
     m->maker.n = 0;
     m->n_args = 0;
-    m->seen.count = 0;
+    m->seen.count = m->below.count = 0;
     m->active = GIR_NONE;
     m->across = false;
     begin_part(m);
@@ -401,6 +425,7 @@ static tssa_status *build(const struct ir_op *fuse, const struct ir_op *before, 
     m.body = ir_fuse_body(m.loop ? ir_fuse_iteration(m.loop) : fuse);
     gir_number_values(m.body, &first, &n);
     vec_init(&m.seen, allocator);
+    vec_init(&m.below, allocator);
     const size_t stored_most = fuse->n_results + GIR_MAX_STAGES;
     m.grid = allocator_calloc(allocator, 1, sizeof *m.grid);
     m.maker.codes = allocator_alloc(allocator, GIR_MAX_CODES * sizeof *m.maker.codes);
@@ -432,6 +457,7 @@ static tssa_status *build(const struct ir_op *fuse, const struct ir_op *before, 
     allocator_free(allocator, m.numbers);
     allocator_free(allocator, m.maker.codes);
     vec_free(&m.seen);
+    vec_free(&m.below);
     return status;
 }
 

@@ -46,6 +46,9 @@ struct gir_whole {
     /* Of a result, 1 + the operand whose memory it must be: what is not stored stays what it was
      * (ir/update.h). 0: all of it is stored. */
     uint32_t updates;
+    /* Elements that it must have, as `numbers` below, since nobody looks whether those are there
+     * that are said to be (gir_code.inside); NULL: none are. */
+    const struct dim *least;
 };
 
 struct gir_grid_part {

@@ -41,20 +41,11 @@ void grid_claim(struct grid_maker *m, const struct dim *size, const struct dim *
         add(m, own, other, claims);
 }
 
-/* The product of n dims. */
-static const struct dim *count_of(struct grid_maker *m, const struct dim *const *dims, int n)
-{
-    struct dim_table *table = &m->body->graph->dims;
-    const struct dim *count = dim_const(table, 1);
-    for (int i = 0; count && i < n; i++)
-        count = dim_mul(table, count, dims[i]);
-    return count;
-}
-
 void grid_claim_count(struct grid_maker *m, const struct dim *const *dims, int rank,
                       const struct dim *const *wanted, int wanted_rank)
 {
-    const struct dim *count = count_of(m, dims, rank), *other = count_of(m, wanted, wanted_rank);
+    const struct dim *count = grid_count(m, dims, rank),
+                     *other = grid_count(m, wanted, wanted_rank);
     if (count && other)
         grid_claim(m, count, other, GIR_SAME);
     else

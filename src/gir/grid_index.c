@@ -246,24 +246,29 @@ uint32_t grid_flatten(struct grid_maker *m, const struct grid_place *place,
         number = grid_add(m, number, grid_mul(m, place->at[i], step));
         step = i > 0 ? grid_mul(m, step, grid_dim(m, dims[i])) : step;
     }
+    if (grid_is_inside(m, place, dims))
+        grid_know_below(m, number, grid_count(m, dims, place->rank));
     return number;
 }
 
 void grid_unflatten(struct grid_maker *m, uint32_t number, int rank, const struct dim *const *dims,
                     struct grid_place *place)
 {
+    const bool inside = grid_is_below(m, number, grid_count(m, dims, rank));
     place->rank = rank;
     for (int i = rank; i-- > 0;) {
         bool leads = true;
         for (int k = 0; k < i; k++)
             leads &= dim_is(dims[k], 1);
-        const uint32_t size = grid_dim(m, dims[i]);
+        const uint32_t size = grid_dim(m, dims[i]),
+                       next = leads ? number : grid_div(m, number, size);
         place->at[i] = dim_is(dims[i], 1) ? grid_constant(m, 0)
                        : leads            ? number
                                           : grid_rest(m, number, size);
-        if (!leads)
-            number = grid_div(m, number, size);
+        number = next;
     }
+    if (inside)
+        grid_know_inside(m, place, dims);
 }
 
 void grid_insert(struct grid_place *place, int64_t axis, uint32_t at)

@@ -111,6 +111,8 @@ void grid_loop_part(struct grid_maker *m, uint32_t row, uint32_t position)
     const struct gir_grid_part *part = m->part;
     m->row = row;
     m->n_states = 0;
+    grid_know_below(m, row, m->trips);
+    grid_know_below(m, position, grid_count(m, part->dims + 1, part->rank - 1));
     grid_unflatten(m, position, part->rank - 1, part->dims + 1, &m->space);
 }
 
@@ -335,5 +337,6 @@ void grid_loop_result(struct grid_maker *m, uint32_t index, struct grid_stored *
     }
     stored->number = grid_flatten(m, &place, type->dims);
     stored->arg = grid_arg(m, GIR_OF_OP, index, true, type->dtype);
+    stored->inside = grid_is_sure(m, stored->arg, stored->number, type->dims, type->rank);
     stored->type = type->dtype == TSSA_BOOL ? TSSA_UINT8 : type->dtype;
 }

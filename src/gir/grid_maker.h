@@ -24,6 +24,12 @@ struct grid_seen {
     struct grid_place place;
 };
 
+/* In each call, where an element is, 0 <= number < size. */
+struct grid_below {
+    uint32_t number;
+    const struct dim *size;
+};
+
 /* An element of what a loop carries, that each thread has. */
 struct grid_state {
     uint32_t carried, step;
@@ -33,6 +39,7 @@ struct grid_state {
 /* What is stored of a result, and where. */
 struct grid_stored {
     uint32_t arg, value, number;
+    bool inside;
     tssa_dtype type;
 };
 
@@ -69,7 +76,8 @@ struct grid_maker {
     uint32_t row, n_states;
     struct grid_state states[GRID_MOST_STATES];
     VEC(struct grid_seen) seen;
-    uint32_t *numbers; /* room for a number per step */
+    VEC(struct grid_below) below; /* what is known of numbers */
+    uint32_t *numbers;            /* room for a number per step */
     /* The op of the block whose result is given, as operand n_operands; NULL: none is. */
     const struct ir_op *before;
     /* Of stages. */
@@ -130,6 +138,24 @@ void grid_claim(struct grid_maker *m, const struct dim *size, const struct dim *
 /* As many elements are in the one as in the other. */
 void grid_claim_count(struct grid_maker *m, const struct dim *const *dims, int rank,
                       const struct dim *const *wanted, int wanted_rank);
+
+/* ---- grid_inside.c --------------------------------------------------------------------------- */
+
+/* Is it known, from what has been told by grid_know_below and from the claims, that a number is one
+ * of an axis of this size? */
+bool grid_is_below(struct grid_maker *m, uint32_t number, const struct dim *size);
+void grid_know_below(struct grid_maker *m, uint32_t number, const struct dim *size);
+/* The same of each axis of a place. */
+bool grid_is_inside(struct grid_maker *m, const struct grid_place *place,
+                    const struct dim *const *dims);
+void grid_know_inside(struct grid_maker *m, const struct grid_place *place,
+                      const struct dim *const *dims);
+/* Is the number surely one of an element of the argument, which has these dims? Then calls are
+ * asked for as many elements. */
+bool grid_is_sure(struct grid_maker *m, uint32_t arg, uint32_t number,
+                  const struct dim *const *dims, int rank);
+/* The product of these dims; NULL: memory ran out. */
+const struct dim *grid_count(struct grid_maker *m, const struct dim *const *dims, int rank);
 
 /* ---- grid_rule.c ----------------------------------------------------------------------------- */
 

@@ -45,8 +45,10 @@ static uint32_t look_up_in(struct grid_maker *m, enum gir_owner owner, uint32_t 
 {
     const uint32_t arg = grid_arg(m, owner, index, false, type->dtype);
     const uint32_t number = grid_flatten(m, place, type->dims);
+    const bool inside = grid_is_sure(m, arg, number, type->dims, type->rank);
     return gir_make(&m->maker, (struct gir_code){.op = GIR_LOOKUP,
                                                  .type = (uint8_t)stored_as(type->dtype),
+                                                 .inside = inside,
                                                  .operands = {number},
                                                  .bits = gir_bits(arg, 0)});
 }
@@ -89,6 +91,7 @@ bool grid_broadcast(struct grid_maker *m, const struct dim *const *dims, int ran
     place->rank = rank;
     for (int i = 0; i < rank; i++) {
         const uint32_t at = place->at[missing + i];
+        const bool below = grid_is_below(m, at, dims[missing + i]);
         grid_claim(m, operand[i], dims[missing + i], GIR_SAME_OR_ONE);
         if (dim_is(operand[i], 1))
             place->at[i] = grid_constant(m, 0);
@@ -99,6 +102,8 @@ bool grid_broadcast(struct grid_maker *m, const struct dim *const *dims, int ran
             place->at[i] = grid_choose(
                 m, grid_test(m, SCALAR_EQ, grid_dim(m, operand[i]), grid_constant(m, 1)),
                 grid_constant(m, 0), at);
+        if (below) /* by the claim */
+            grid_know_below(m, place->at[i], operand[i]);
     }
     return !m->maker.why;
 }

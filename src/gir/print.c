@@ -107,7 +107,7 @@ static void print_effect(const struct gir_kernel *kernel, const struct gir_code 
                     : code->op == GIR_KEEP ? " where"
                                            : "",
                     code->operands[1]);
-    text_putc(text, '\n');
+    text_puts(text, code->inside ? " inside\n" : "\n");
 }
 
 /* What is computed of the operands that follow. */
@@ -162,7 +162,7 @@ bool gir_print(const struct gir_kernel *kernel, struct text *text)
         print_what(kernel, code, text);
         for (uint32_t k = 0; k < gir_n_operands(code); k++)
             text_printf(text, " %%%" PRIu32, code->operands[k]);
-        text_printf(text, " : %s\n", name_of(code->type));
+        text_printf(text, "%s : %s\n", code->inside ? " inside" : "", name_of(code->type));
     }
     return !text->failed;
 }

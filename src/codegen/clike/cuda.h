@@ -72,6 +72,7 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 /* Of what is no memory, how many elements it is behind GIR_POSITIONS_AT. */
 #define PLACE(type, memory, offset)                                                                \
     ((type)(((int64_t)(memory) + (offset) - ((int64_t)1 << 46)) / (int64_t)sizeof(type)))
+#define MUST_BE(holds) ((void)0)
 #define STORE(type, memory, offset, value) (*(type *)((memory) + (offset)) = (value))
 
 /* What a thread does of a kernel. */

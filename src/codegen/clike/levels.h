@@ -38,7 +38,13 @@
 #define ROW_OF(number, count) ((number) < 0 ? (number) + (count) : (number))
 
 /* What a thread does of a part of a launch. */
-#define EACH_THREAD(i, n) for (int64_t i = PART_THREAD; i < (n); i += PART_THREADS)
+#define EACH_THREAD(i, n) EACH_THREAD_FROM(PART_THREAD, i, n)
+#define EACH_THREAD_FROM(first, i, n) for (int64_t i = first; i < (n); i += PART_THREADS)
+/* Or `each` of its elements at a time, from `first` on, while there are as many. */
+#define EACH_TIME_OF_THREAD(first, n, each)                                                        \
+    int64_t first = PART_THREAD;                                                                   \
+    UNROLL_BY(1) for (; first + ((each)-1) * PART_THREADS < (n); first += (each)*PART_THREADS)
+#define OF_TIME(first, next) (first) + (next)*PART_THREADS
 
 /*
  * The terms of a group of a tile, from GROUP on, as many steps of GROUPS from each other as there
@@ -57,6 +63,18 @@
 #define STORE_AT(type, memory, number, count, value)                                               \
     if (IS_IN(number, count))                                                                      \
     STORE(type, memory, (number) * (int64_t)sizeof(type), value)
+/* Where there surely is something; the shim looks nevertheless. */
+#define LOOK_UP_INSIDE(type, memory, number, count)                                                \
+    (MUST_BE(IS_IN(number, count)), LOAD(type, memory, (number) * (int64_t)sizeof(type)))
+#define STORE_INSIDE(type, memory, number, count, value)                                           \
+    MUST_BE(IS_IN(number, count));                                                                 \
+    STORE(type, memory, (number) * (int64_t)sizeof(type), value)
+/* A number by a size. Nearly all are below 2^32, and to divide 64 bits takes several times as long.
+ */
+#define i64_BY_SIZE(number, size)                                                                  \
+    ((uint64_t)(number) <= UINT32_MAX && (uint64_t)(size)-1 < UINT32_MAX                           \
+         ? (int64_t)((uint32_t)(number) / (uint32_t)(size))                                        \
+         : i64_DIV(number, size))
 /* Who fails says so, and nobody else writes there. */
 #define CHECK(holds)                                                                               \
     if (!(holds))                                                                                  \

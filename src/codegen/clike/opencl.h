@@ -71,6 +71,7 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 #define OPERAND_IN_PLACE __global const char *
 #define RESULT_IN_PLACE __global char *
 #define LOAD(type, memory, offset) (*(__global const type *)((memory) + (offset)))
+#define MUST_BE(holds) ((void)0)
 #define STORE(type, memory, offset, value) (*(__global type *)((memory) + (offset)) = (value))
 
 /* What a launch is given: memory, and where in it the part's begins. What lanes come to is in

@@ -130,7 +130,7 @@ static void print_combine(const struct printer *p, const struct gir_code *code)
  */
 static unsigned several(const struct printer *p)
 {
-    unsigned work = 0, n = 8;
+    unsigned work = 0, n = p->kernel->grid ? 16 : 8;
     for (uint32_t i = 0; i < p->kernel->n_codes; i++) {
         const struct gir_code *code = &gir_codes(p->kernel)[i];
         if (p->needed[i])
@@ -292,14 +292,16 @@ static void come_to(const struct printer *p, const char *format)
     }
 }
 
-/* Of a grid: there is one row, of all. Many threads wait for memory in turn here: several elements
- * of each at a time won nothing on an H200. */
+/* Of a grid: there is one row, of all. */
 static void print_threads(struct printer *p)
 {
     print_once(p);
     print_stores(p); /* checks, which all threads make */
     find_steps(p);
-    clike_open_block(p, "EACH_THREAD(i, n)");
+    if (clike_reads_ahead(p))
+        clike_print_ahead(p);
+    clike_open_block(p,
+                     clike_reads_ahead(p) ? "EACH_THREAD_FROM(first, i, n)" : "EACH_THREAD(i, n)");
     print_steps(p);
     clike_close_block(p);
 }

@@ -22,6 +22,10 @@ struct printer {
 void clike_begin(struct printer *p, const struct gir_kernel *kernel);
 /* The kernel's function, from its brace on. */
 void clike_print_function(struct printer *p);
+/* Does a thread of elements read several at a time (ahead.c)? Then, in the place of `first`, those
+ * that are left are from there on. */
+bool clike_reads_ahead(const struct printer *p);
+void clike_print_ahead(struct printer *p);
 /* How many reductions come before step i, in whatever pass. */
 uint32_t clike_reductions_before(const struct printer *p, uint32_t i);
 

@@ -22,6 +22,8 @@
     ((type)(((int64_t)(memory) + (offset) - ((int64_t)1 << 46)) / (int64_t)sizeof(type)))
 #define STORE(type, memory, offset, value) (*(type *)((memory) + (offset)) = (value))
 
+#define MUST_BE(holds) ((holds) ? (void)0 : __builtin_trap())
+
 /* Few, so that each has several elements or rows, and columns of no power of two. */
 enum { SHIM_WIDTH = 7, SHIM_HEIGHT = 3, SHIM_THREADS = SHIM_WIDTH * SHIM_HEIGHT };
 enum { SHIM_FORWARD, SHIM_BACKWARD, SHIM_SHUFFLED };

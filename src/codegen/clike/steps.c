@@ -118,8 +118,8 @@ static void print_store(const struct printer *p, const struct gir_code *code)
 static void print_look_up(const struct printer *p, const struct gir_code *code)
 {
     const uint32_t k = gir_arg_of(code);
-    text_printf(p->text, "LOOK_UP(%s, a%" PRIu32 ", v%" PRIu32 ", a%" PRIu32 "_count)",
-                clike_type_of(code->type), k, code->operands[0], k);
+    text_printf(p->text, "LOOK_UP%s(%s, a%" PRIu32 ", v%" PRIu32 ", a%" PRIu32 "_count)",
+                code->inside ? "_INSIDE" : "", clike_type_of(code->type), k, code->operands[0], k);
 }
 
 static void print_effect(const struct printer *p, const struct gir_code *code)
@@ -134,8 +134,9 @@ static void print_effect(const struct printer *p, const struct gir_code *code)
                     code->operands[1]);
     else
         text_printf(p->text,
-                    "STORE_AT(%s, a%" PRIu32 ", v%" PRIu32 ", a%" PRIu32 "_count, v%" PRIu32 ");\n",
-                    clike_type_of(code->type), k, code->operands[1], k, code->operands[0]);
+                    "STORE_%s(%s, a%" PRIu32 ", v%" PRIu32 ", a%" PRIu32 "_count, v%" PRIu32 ");\n",
+                    code->inside ? "INSIDE" : "AT", clike_type_of(code->type), k, code->operands[1],
+                    k, code->operands[0]);
 }
 
 /* ---- Conversions ----------------------------------------------------------------------------- */
@@ -188,11 +189,46 @@ static const char *truth_operator(enum scalar_id id)
     }
 }
 
+/* Of a grid: is it divided by a size, which is not negative, and 0 only where there is nothing? */
+static bool is_by_size(const struct printer *p, const struct gir_code *code)
+{
+    const struct gir_code *by = &gir_codes(p->kernel)[code->operands[1]];
+    return p->kernel->grid && code->op == GIR_SCALAR && code->type == TSSA_INT64 &&
+           (code->scalar == SCALAR_DIV || code->scalar == SCALAR_FMOD) &&
+           (by->op == GIR_NUMBER || (by->op == GIR_CONSTANT && (int64_t)by->bits > 0));
+}
+
+/* The quotient of the same numbers that stands before step i; i: there is none. */
+static uint32_t find_quotient(const struct printer *p, uint32_t i)
+{
+    const struct gir_code *codes = gir_codes(p->kernel);
+    for (uint32_t k = 0; k < i; k++)
+        if (codes[k].op == GIR_SCALAR && codes[k].scalar == SCALAR_DIV &&
+            codes[k].operands[0] == codes[i].operands[0] &&
+            codes[k].operands[1] == codes[i].operands[1] && (!p->when[k].varies || p->needed[k]))
+            return k;
+    return i;
+}
+
+static void print_by_size(const struct printer *p, const struct gir_code *code)
+{
+    const uint32_t i = (uint32_t)(code - gir_codes(p->kernel)), *x = code->operands;
+    const uint32_t quotient = code->scalar == SCALAR_FMOD ? find_quotient(p, i) : i;
+    if (code->scalar == SCALAR_FMOD)
+        text_printf(p->text, "v%" PRIu32 " - v%" PRIu32 " * ", x[0], x[1]);
+    if (quotient != i)
+        text_printf(p->text, "v%" PRIu32, quotient);
+    else
+        text_printf(p->text, "i64_BY_SIZE(v%" PRIu32 ", v%" PRIu32 ")", x[0], x[1]);
+}
+
 static void print_scalar(const struct printer *p, const struct gir_code *code)
 {
     const uint32_t n = gir_n_operands(code), *x = code->operands;
     const tssa_dtype type = gir_codes(p->kernel)[x[n - 1]].type;
-    if (code->scalar == SCALAR_SEL) {
+    if (is_by_size(p, code)) {
+        print_by_size(p, code);
+    } else if (code->scalar == SCALAR_SEL) {
         text_printf(p->text, "v%" PRIu32 " ? v%" PRIu32 " : v%" PRIu32, x[0], x[1], x[2]);
     } else if (type == TSSA_BOOL && n == 1) {
         text_printf(p->text, "!v%" PRIu32, x[0]);

@@ -329,6 +329,25 @@ static tssa_status *look_at_sizes(const struct call *call)
     return NULL;
 }
 
+/* Are the elements there that threads do not look for? */
+static tssa_status *look_at_counts(const struct call *call, const struct gir_grid_part *part)
+{
+    for (uint32_t k = 0; k < part->kernel->n_args; k++) {
+        const struct gir_whole *whole = &part->wholes[k];
+        int64_t least;
+        if (!whole->least)
+            continue;
+        if (!grids_tell(call->args, whole->least, &least))
+            return ERROR(TSSA_RUNTIME, "a size that must fit is not told");
+        const int64_t count = count_of(call, whole, gir_args(part->kernel)[k].is_result);
+        if (count < least)
+            return ERROR(TSSA_RUNTIME,
+                         "shapes do not fit: %" PRId64 " elements, where %" PRId64 " are wanted",
+                         count, least);
+    }
+    return NULL;
+}
+
 /* Memory for what stages hand on, each at a place that suits any type. */
 static tssa_status *find_inner(struct call *call)
 {
@@ -353,6 +372,7 @@ static tssa_status *launch(struct call *call)
     TRY(find_inner(call));
     for (uint32_t i = 0; i < grid->n; i++) {
         int64_t rows, n;
+        TRY(look_at_counts(call, &grid->parts[i]));
         TRY(grids_part_space(call->args, &grid->parts[i], &rows, &n));
         if (grid->groups)
             *(grid->parts[i].row ? &rows : &n) /= grid->groups;
