@@ -161,8 +161,7 @@ static bool has_exact_plan(struct cudnn *cudnn, const struct library_problem *pr
     cudnn->made = &made;
     tssa_status_free(cudnn_engines(cudnn, problem, engines, &count));
     for (size_t i = 0; i < count && !found; i++) {
-        if (!cudnn_engine_suits(&engines[i], (tssa_dtype)problem->dtype, false) ||
-            engines[i].compiled)
+        if (!cudnn_engine_suits(&engines[i], problem, false) || engines[i].compiled)
             continue;
         tssa_status *status = cudnn_plan_make(cudnn, &engines[i], &plan);
         found = !status;

@@ -159,8 +159,7 @@ static tssa_status *choose(struct cudnn *cudnn, const struct library_problem *pr
     size_t count;
     TRY(cudnn_engines(cudnn, problem, engines, &count));
     for (size_t i = 0; i < count; i++) {
-        if (!cudnn_engine_suits(&engines[i], (tssa_dtype)problem->dtype, allow_tf32) ||
-            engines[i].compiled)
+        if (!cudnn_engine_suits(&engines[i], problem, allow_tf32) || engines[i].compiled)
             continue;
         tssa_status *status = cudnn_plan_make(cudnn, &engines[i], plan);
         const bool good = !status && plan->workspace <= MOST_WORKSPACE;

@@ -60,7 +60,7 @@ tssa_status *cudnn_describe_card(struct cudnn *cudnn, char *json, size_t size);
 struct engine {
     cudnn_descriptor config;
     int64_t index;
-    bool tensor_core; /* of float32: in TF32 */
+    bool tensor_core; /* of float32: in TF32; sums of two-byte floats are float32's */
     bool compiled;    /* at run time, which takes long */
     bool narrows;     /* operands or sums are rounded to less than the type */
     bool transforms;  /* of two-byte floats: operands are combined before they are multiplied, and
@@ -70,7 +70,8 @@ struct engine {
 
 /* Does it compute in the type, or of float32 in TF32 where that is allowed, and with the same bits
  * each time? */
-bool cudnn_engine_suits(const struct engine *engine, tssa_dtype dtype, bool allow_tf32);
+bool cudnn_engine_suits(const struct engine *engine, const struct library_problem *problem,
+                        bool allow_tf32);
 
 enum { ENGINE_LIMIT = 64 };
 
