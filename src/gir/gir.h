@@ -253,7 +253,8 @@ struct gir_kernel {
      * there are none, are a group's; 0: of others. */
     uint32_t stage;
     /* What form.h says otherwise, which the bits do not depend on; 0: it does. Measurements and
-     * tests ask for it. Of a grid, GIR_FORM_ROWS_ACROSS: what lies side by side in memory is of
+     * tests ask for it. Of a grid, GIR_FORM_ROWS_ALONG: a row is long enough for all threads of a
+     * block. GIR_FORM_ROWS_ACROSS: what lies side by side in memory is of
      * rows that are; what is reduced is then combined in the order of the threads that share a row,
      * and nothing that varies is stored. */
     uint32_t form;  /* of whole rows, GIR_FORM_ROWS_ALONG or _ACROSS */

@@ -67,9 +67,10 @@ struct grid_maker {
     struct grid_place space; /* where in the part's space an element is */
     /* Where nothing is reduced, or of what sums are for: which of all it is; else GIR_NONE. */
     uint32_t number;
-    uint32_t term; /* of sums of products: which one */
-    bool in_term;  /* what is being evaluated is one */
-    int64_t sums;  /* elements of products that all parts so far compute */
+    uint32_t term;   /* of sums of products: which one */
+    bool in_term;    /* what is being evaluated is one */
+    int64_t sums;    /* elements of products that all parts so far compute */
+    size_t of_block; /* bytes of a block's memory that they want */
     /* A truth value: whether what is being evaluated is chosen; GIR_NONE: it is. */
     uint32_t active;
     /* Of a loop: the iteration's number, and states. */

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "base/text.h"
-#include "gir/gir.h"
+#include "gir/form.h"
 
 static const char *name_of(unsigned dtype)
 {
@@ -32,10 +32,12 @@ static void print_form(const struct gir_kernel *kernel, struct text *text)
                     kernel->n_numbers == 1 ? "" : "s");
     if (kernel->stage)
         text_printf(text, "stage %" PRIu32 ", ", kernel->stage);
-    text_puts(text, kernel->grid && kernel->form ? "whole rows side by side, args "
-                    : kernel->whole_rows         ? "whole rows, args "
-                    : kernel->columns            ? "columns, args "
-                                                 : "args ");
+    text_puts(text, !kernel->grid || !kernel->form         ? ""
+                    : kernel->form == GIR_FORM_ROWS_ACROSS ? "side by side, "
+                                                           : "long, ");
+    text_puts(text, kernel->whole_rows ? "whole rows, args "
+                    : kernel->columns  ? "columns, args "
+                                       : "args ");
 }
 
 static void print_args(const struct gir_kernel *kernel, struct text *text)

@@ -47,6 +47,20 @@ static int fake_x;
                  r = of_tile >> (shift) ? (rows) : (block << (shift)) + of_tile;                   \
          r < (rows); r += blocks << (shift))
 
+/* A block's row: lanes of the first warp are threads. */
+#define STRETCH 2048
+#define BLOCK_THREADS 256
+#define BLOCK_THREAD ((int)(fake_y * FAKE_WIDTH + fake_x))
+#define EACH_ROW_OF_BLOCK(r, rows) for (int64_t r = block; r < (rows); r += blocks)
+#define TELL_BLOCK(type, name, combine, lanes)                                                     \
+    SHARED(type, all_of_##lanes[FAKE_WIDTH]);                                                      \
+    if (WARP == 0)                                                                                 \
+        all_of_##lanes[LANE] = lanes;                                                              \
+    MEET;                                                                                          \
+    type of_##lanes[FAKE_WIDTH];                                                                   \
+    memcpy(of_##lanes, all_of_##lanes, sizeof of_##lanes);                                         \
+    REDUCE_LANES(type, name, combine, of_##lanes)
+
 /* ---- Texts that are kernels ------------------------------------------------------------------ */
 
 static const struct fake_meeting *fake_meeting_of_driver;

@@ -20,7 +20,8 @@
  *
  *     CLIKE_ELEMENTS  threads in x share the elements of a row, in y the rows
  *     CLIKE_ROWS      a block is 32 threads in x, which share a row, by as many rows in y; more
- *                     blocks, in x, take other rows
+ *                     blocks, in x, take other rows; or all of a block share one (of a grid, which
+ *                     asks for it by its form, in CUDA C)
  *     CLIKE_COLUMNS   each thread, in x, has columns, and walks all rows of them
  *     CLIKE_TILES     a block has 1 << shift rows at a time, side by side, which its threads share;
  *                     more blocks take other rows; of a grid
@@ -48,8 +49,11 @@ enum clike_dialect { CLIKE_CUDA, CLIKE_OPENCL, CLIKE_SHIM };
 #define CLIKE_OPENCL_ROUNDING " -cl-fp32-correctly-rounded-divide-sqrt" /* where there is that */
 #define CLIKE_SHIM_OPTIONS "-ffp-contract=off -fno-math-errno -fno-strict-aliasing"
 
+#define CLIKE_BLOCK_THREADS 256
 enum clike_form { CLIKE_ELEMENTS, CLIKE_ROWS, CLIKE_COLUMNS, CLIKE_TILES };
 enum clike_form clike_form(const struct gir_kernel *kernel);
+/* Of rows: does a block of CLIKE_BLOCK_THREADS share one, in this dialect? */
+bool clike_has_block(const struct gir_kernel *kernel, enum clike_dialect dialect);
 
 /* A parameter, of an argument but for the last three. */
 enum clike_param_kind {

@@ -153,6 +153,22 @@ SCALAR_FN double f64_fma(double a, double b, double c)
     }                                                                                              \
     const type name = sums
 
+/* Rows of blocks: what the first warp's lanes have comes to what all threads know. Before it is
+ * told the next time they have met. */
+#define STRETCH 2048 /* RADIX steps of lanes */
+#define BLOCK_THREADS 256
+#define BLOCK_THREAD TILE_THREAD
+#define EACH_ROW_OF_BLOCK(r, rows) for (int64_t r = block; r < (rows); r += blocks)
+#define TELL_BLOCK(type, name, combine, lanes)                                                     \
+    __shared__ type all_of_##lanes;                                                                \
+    if (WARP == 0) {                                                                               \
+        REDUCE_LANES(type, of_warp, combine, lanes);                                               \
+        if (LANE == 0)                                                                             \
+            all_of_##lanes = of_warp;                                                              \
+    }                                                                                              \
+    MEET;                                                                                          \
+    const type name = all_of_##lanes
+
 /* Of texts that are kernels (kernels/grids): which block and warp it is, memory of the block, and
  * where its threads meet: to see what they wrote in that, or in what the launch is given, too. */
 #define BLOCK ((int64_t)blockIdx.x)

@@ -173,7 +173,7 @@ static bool combines(const struct gir_kernel *const *kernels, uint32_t n)
 bool clike_print_launch(const struct gir_kernel *const *kernels, uint32_t n,
                         enum clike_dialect dialect, const char *name, struct text *text)
 {
-    struct printer p = {.text = text};
+    struct printer p = {.text = text, .dialect = dialect};
     for (p.part = 0; p.part < n; p.part++) {
         clike_begin(&p, kernels[p.part]);
         print_part(&p, name);

@@ -22,6 +22,11 @@ enum clike_form clike_form(const struct gir_kernel *kernel)
     return form;
 }
 
+bool clike_has_block(const struct gir_kernel *kernel, enum clike_dialect dialect)
+{
+    return dialect == CLIKE_CUDA && kernel->grid && kernel->form == GIR_FORM_ROWS_ALONG;
+}
+
 const char *clike_refuses(const struct gir_kernel *kernel)
 {
     if (kernel->checks)

@@ -12,6 +12,7 @@ struct printer {
     uint32_t args, steps; /* where it begins in what NAME_run is given */
     struct text *text;
     enum clike_form form;
+    enum clike_dialect dialect;
     int depth; /* of blocks */
     uint32_t n_passes, pass;
     struct gir_when when[GIR_MAX_CODES];

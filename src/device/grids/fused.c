@@ -272,10 +272,12 @@ static int64_t rows_at_once(int64_t rows, int64_t n)
 /* Threads have an element, a column or, 32 of them, a row each, and blocks a tile, as far as blocks
  * go. */
 static int64_t count_blocks(const struct state *state, const struct gir_grid_part *part,
-                            int64_t rows, int64_t n)
+                            enum clike_dialect dialect, int64_t rows, int64_t n)
 {
     if (state->grid->groups)
         return state->grid->groups;
+    if (clike_has_block(part->kernel, dialect))
+        return rows < MOST_BLOCKS ? rows : MOST_BLOCKS;
     const enum clike_form form = clike_form(part->kernel);
     const int64_t each = form == CLIKE_TILES  ? (int64_t)1 << tile_shift(state, rows, n)
                          : form == CLIKE_ROWS ? state->height
@@ -367,6 +369,7 @@ static tssa_status *launch(struct call *call)
     const struct gir_grid *grid = call->state->grid;
     struct launch launch = {.height = call->state->height, .params = call->params};
     int64_t ends[GIR_GRID_MAX_PARTS], blocks = 0;
+    const enum clike_dialect dialect = context->device->launcher->dialect;
     TRY(look_at_sizes(call));
     TRY(tell_numbers(call));
     TRY(find_inner(call));
@@ -377,7 +380,7 @@ static tssa_status *launch(struct call *call)
         if (grid->groups)
             *(grid->parts[i].row ? &rows : &n) /= grid->groups;
         TRY(add_params(call, &grid->parts[i], rows, n));
-        const int64_t own = count_blocks(call->state, &grid->parts[i], rows, n);
+        const int64_t own = count_blocks(call->state, &grid->parts[i], dialect, rows, n);
         ends[i] = blocks = grid->groups ? own : blocks + own;
     }
     for (uint32_t i = 0; i < grid->n; i++)
