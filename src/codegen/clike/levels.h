@@ -72,9 +72,9 @@
 /* A number by a size. Nearly all are below 2^32, and to divide 64 bits takes several times as long.
  */
 #define i64_BY_SIZE(number, size)                                                                  \
-    ((uint64_t)(number) <= UINT32_MAX && (uint64_t)(size)-1 < UINT32_MAX                           \
-         ? (int64_t)((uint32_t)(number) / (uint32_t)(size))                                        \
-         : i64_DIV(number, size))
+    (((uint64_t)(number) | (uint64_t)(size)) <= UINT32_MAX                                         \
+         ? (int64_t)((uint32_t)(number) / ((uint32_t)(size) + ((size) == 0)))                      \
+         : (number) / ((size) + ((size) == 0)))
 /* Who fails says so, and nobody else writes there. */
 #define CHECK(holds)                                                                               \
     if (!(holds))                                                                                  \
