@@ -86,6 +86,7 @@ struct checker {
     uint8_t stored[GIR_MAX_ARGS]; /* fields of results, by bit */
     uint32_t where[GIR_MAX_ARGS]; /* of what is kept: the step that says it */
     uint32_t n_reductions, n_states, n_nexts;
+    uint32_t turned;              /* bytes of what is */
     bool iterates;                /* gir_iterates */
     bool is_one[GIR_MAX_CODES];   /* per step before: is it one value for a row, or for a column? */
     bool is_last[GIR_MAX_CODES];  /* per step before: is it of what is there behind the last row? */
@@ -143,12 +144,22 @@ static tssa_status *check_whole(const struct gir_kernel *kernel, uint32_t i)
     return good ? NULL : ERROR(TSSA_MALFORMED, "kernel: argument %" PRIu32 " is none", i);
 }
 
+/* Of a grid: threads that meet share it. */
+static tssa_status *check_turned(struct checker *c, const struct gir_code *code)
+{
+    const struct gir_kernel *kernel = c->kernel;
+    c->turned += dtype_info((tssa_dtype)code->type)->size;
+    return !kernel->whole_rows && !kernel->columns && !kernel->stage && c->turned <= GIR_MAX_TURNED
+               ? NULL
+               : wrong(c, "it is turned where it cannot be, or with too much else");
+}
+
 /* Of a grid: an element by its number. */
 static tssa_status *check_element(struct checker *c, const struct gir_code *code)
 {
     const bool store = code->op == GIR_STORE_AT;
     const uint32_t number = gir_arg_of(code);
-    if (number >= c->kernel->n_args || gir_field_of(code))
+    if (number >= c->kernel->n_args || (gir_field_of(code) && !gir_is_turned(code)))
         return wrong(c, "there is no such argument");
     const struct gir_arg *arg = &c->args[number];
     const tssa_dtype type = arg->dtype == TSSA_BOOL ? TSSA_UINT8 : (tssa_dtype)arg->dtype;
@@ -156,6 +167,8 @@ static tssa_status *check_element(struct checker *c, const struct gir_code *code
         return wrong(c, "it does not suit the argument");
     if (c->codes[code->operands[store ? 1 : 0]].type != TSSA_INT64)
         return wrong(c, "it is told by what is no number");
+    if (gir_is_turned(code))
+        TRY(check_turned(c, code));
     if (!store)
         return c->has_stored ? wrong(c, "something is looked up behind a store") : NULL;
     c->has_stored = true;

@@ -151,6 +151,13 @@
  *     check %6
  *     store 2 %8 at %0
  *
+ * Threads that are side by side have elements that are, and so should what they look up. Of an
+ * operand that is transposed it does not: a lookup of a grid of elements may say that it is turned,
+ * and is then made by threads that go along another axis, which the part has (gir/grid.h), for
+ * those that want it. What it comes to is the same.
+ *
+ *     %3 = lookup 0 turned %2 : f32
+ *
  * Values have element types. A value of type bool is a truth value; elements of type bool are
  * loaded and stored as the bytes that they are, values of type u8. Of f16 and bf16 there are
  * conversions, choices, loads and stores.
@@ -172,7 +179,8 @@
 #define GIR_MAX_REDUCTIONS 32
 #define GIR_MAX_FIELDS 8
 #define GIR_MAX_NUMBERS 64
-#define GIR_MAX_STAGES 5 /* PoCL compiles each for three times as long as the one before */
+#define GIR_MAX_TURNED 16 /* bytes of an element of each lookup that is turned, of a kernel */
+#define GIR_MAX_STAGES 5  /* PoCL compiles each for three times as long as the one before */
 #define GIR_POSITIONS_AT (UINT64_C(1) << 46) /* as an address: that of element 0 of positions */
 #define GIR_MAX_PLANES 128 /* elements of a strided row, where rows may lie side by side */
 
@@ -286,6 +294,14 @@ static inline uint32_t gir_arg_of(const struct gir_code *code)
 static inline uint32_t gir_field_of(const struct gir_code *code)
 {
     return (uint32_t)(code->bits >> 32);
+}
+
+/* In the place of a field, of a grid's lookup: it is turned. */
+#define GIR_TURNED 1
+
+static inline bool gir_is_turned(const struct gir_code *code)
+{
+    return code->op == GIR_LOOKUP && gir_field_of(code) == GIR_TURNED;
 }
 
 /* Has what is reduced more than one element of the argument? */

@@ -387,6 +387,8 @@ static tssa_status *make_all(struct grid_maker *m, uint32_t *part_of, bool *mark
         tell_spaces(m);
     for (uint32_t i = 0; !status && !m->maker.why && i < m->grid->n; i++)
         m->grid->parts[i].kernel->n_numbers = m->grid->n_numbers;
+    for (uint32_t i = 0; !status && !m->maker.why && i < m->grid->n; i++)
+        grid_find_turned(m, &m->grid->parts[i]);
     if (!status && !m->maker.why && m->n_cuts)
         grid_find_groups(m);
     return status ? status : m->status;

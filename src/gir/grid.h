@@ -65,6 +65,9 @@ struct gir_grid_part {
      * are products of matrices. */
     bool sums;
     const struct dim *dims[TSSA_MAX_RANK];
+    /* Along which axes, the last of which is before `turned_to`, what lookups that are turned read
+     * lies side by side; 0: none is. */
+    int turned_from, turned_to;
     /* Of a loop, whose iterations are the rows: 1 + the operand of which the one element is how
      * many there are, and dims[column] is NULL then; 0: that tells. None, where it is negative. */
     uint32_t trips;

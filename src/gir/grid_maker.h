@@ -227,6 +227,11 @@ bool grid_is_across(const struct grid_maker *m);
 /* Do the parts that are made compute products much oftener than there are elements of them? */
 bool grid_multiplies_again(const struct grid_maker *m);
 
+/* ---- grid_turned.c --------------------------------------------------------------------------- */
+
+/* Finds which lookups of a part that is made are turned, and along which axes. */
+void grid_find_turned(struct grid_maker *m, struct gir_grid_part *part);
+
 /* ---- grid_stages.c --------------------------------------------------------------------------- */
 
 /* Finds what stages would store for others; false: there is nothing, or too much. */

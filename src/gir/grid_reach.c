@@ -104,14 +104,22 @@ static struct gir_interval of_scalar(const struct gir_code *code, const struct g
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
+static struct gir_interval of_number(int64_t number)
+{
+    return (struct gir_interval){number, number};
+}
+
 static struct gir_interval of_step(const struct gir_code *code, const struct gir_interval *ranges,
-                                   struct gir_interval rows, struct gir_interval positions)
+                                   struct gir_interval rows, struct gir_interval positions,
+                                   const int64_t *numbers)
 {
     if (code->type != TSSA_INT64)
         return all;
     switch ((enum gir_op)code->op) {
     case GIR_CONSTANT:
-        return (struct gir_interval){(int64_t)code->bits, (int64_t)code->bits};
+        return of_number((int64_t)code->bits);
+    case GIR_NUMBER:
+        return numbers ? of_number(numbers[code->bits]) : all;
     case GIR_ROW:
         return rows;
     case GIR_POSITION:
@@ -148,7 +156,7 @@ static void check(const struct gir_code *codes, uint32_t truth, struct gir_inter
 }
 
 void gir_find_reach(const struct gir_kernel *kernel, struct gir_interval rows,
-                    struct gir_interval positions, struct gir_reach *reach)
+                    struct gir_interval positions, const int64_t *numbers, struct gir_reach *reach)
 {
     const struct gir_code *codes = gir_codes(kernel);
     for (uint32_t i = 0; i < kernel->n_codes; i++)
@@ -158,5 +166,5 @@ void gir_find_reach(const struct gir_kernel *kernel, struct gir_interval rows,
             check(codes, codes[i].operands[0], reach->checked);
     for (uint32_t i = 0; i < kernel->n_codes; i++)
         reach->ranges[i] =
-            meet(of_step(&codes[i], reach->ranges, rows, positions), reach->checked[i]);
+            meet(of_step(&codes[i], reach->ranges, rows, positions, numbers), reach->checked[i]);
 }

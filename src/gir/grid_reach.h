@@ -20,8 +20,8 @@ struct gir_reach {
     struct gir_interval checked[GIR_MAX_CODES]; /* what checks leave of it */
 };
 
-/* Of rows and positions of these ranges. */
+/* Of rows and positions of these ranges. `numbers`: what a call tells; NULL: anything. */
 void gir_find_reach(const struct gir_kernel *kernel, struct gir_interval rows,
-                    struct gir_interval positions, struct gir_reach *reach);
+                    struct gir_interval positions, const int64_t *numbers, struct gir_reach *reach);
 
 #endif

@@ -243,7 +243,7 @@ static bool part_stays(const struct grid_maker *m, const struct gir_grid_part *p
     for (int64_t g = 0; good && g < groups; g++) {
         const struct gir_interval own = {g * each, (g + 1) * each - 1};
         gir_find_reach(part->kernel, part->row ? own : (struct gir_interval){0, 0},
-                       part->row ? (struct gir_interval){0, n > 0 ? n - 1 : 0} : own, reach);
+                       part->row ? (struct gir_interval){0, n > 0 ? n - 1 : 0} : own, NULL, reach);
         good = stays(m, part, reach, g);
     }
     return good;

@@ -124,6 +124,7 @@ static void print_what(const struct gir_kernel *kernel, const struct gir_code *c
     case GIR_LOOKUP:
         text_puts(text, code->op == GIR_LOAD ? "load " : "lookup ");
         print_place(kernel, code, text);
+        text_puts(text, kernel->grid && gir_is_turned(code) ? " turned" : "");
         break;
     case GIR_REDUCE:
         print_reduction(code, text);

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "codegen/clike/clike.h"
 #include "common/fusing_device.h"
 #include "common/interpret_op.h"
 #include "common/kernel_check.h"
@@ -217,7 +218,7 @@ static bool tell_numbers(const struct kernel_args *args, const struct gir_grid *
 /* What a launch is given; see clike_print_launch. */
 struct given {
     void *memory[GIR_GRID_MAX_PARTS * (GIR_MAX_ARGS + 1)];
-    int64_t steps[GIR_GRID_MAX_PARTS * (GIR_MAX_ARGS + GIR_MAX_NUMBERS + 2)];
+    int64_t steps[GIR_GRID_MAX_PARTS * (GIR_MAX_ARGS + GIR_MAX_NUMBERS + 5)];
     uint32_t n_memory, n_steps;
     void *inner[GIR_MAX_STAGES]; /* each as large as it must be, and nothing in it */
 };
@@ -335,6 +336,18 @@ static void make_results(const struct kernel_args *args, void **results)
     }
 }
 
+/* Patches of any form. */
+static bool give_patches(const struct sizes *sizes, const struct gir_grid_part *part,
+                         struct given *given)
+{
+    const int from = part->turned_from, to = part->turned_to;
+    int64_t *steps = &given->steps[given->n_steps];
+    grid_counts.turned++;
+    steps[4] = steps[1] % (CLIKE_PATCH_SHIFT + 1);
+    return tell_product(sizes, part->dims + from, to - from, &steps[2]) &&
+           tell_product(sizes, part->dims + to, part->rank - to, &steps[3]);
+}
+
 /* Computes the results, in memory that is the caller's then. False: not all that it must know is
  * told. */
 static bool compute(const struct kernel_args *args, const struct gir_grid *grid, void **results,
@@ -353,9 +366,11 @@ static bool compute(const struct kernel_args *args, const struct gir_grid *grid,
         give_part(args, grid, &grid->parts[i], numbers, results, status, given);
         told = tell_space(args, sizes, &grid->parts[i], &given->steps[given->n_steps],
                           &given->steps[given->n_steps + 1]);
+        if (told && grid->parts[i].turned_to)
+            told = give_patches(sizes, &grid->parts[i], given);
         if (told && grid->groups)
             given->steps[given->n_steps + (grid->parts[i].row ? 0 : 1)] /= grid->groups;
-        given->n_steps += 2;
+        given->n_steps += grid->parts[i].turned_to ? 5 : 2;
     }
     if (told)
         code_of(grid)(given->memory, given->steps, grid->groups, 0, NULL, NULL);

@@ -15,9 +15,10 @@ const struct device *grid_device(void);
 struct device_context *grid_context(void);
 
 /* So far: fuse ops of plans that are grids, and that are none; runs of grids, and those whose
- * numbers nobody told; runs that wrote into what a loop carries on. */
+ * numbers nobody told; runs that wrote into what a loop carries on; parts that have lookups which
+ * are turned. */
 struct grid_counts {
-    uint32_t made, refused, ran, not_told, updated;
+    uint32_t made, refused, ran, not_told, updated, turned;
 };
 extern struct grid_counts grid_counts;
 /* Of runs that failed for an index, how many have been grids' as well; all of them must be. */

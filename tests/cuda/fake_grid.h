@@ -17,6 +17,13 @@
 #undef PART_THREADS
 #undef EACH_WARP_OF_PART
 #undef EACH_ROW_OF_TILE
+#undef SHARED
+#undef SHARED_PLACE
+#undef MEET
+#undef FIRST_PATCH
+#undef PATCHES_AT_ONCE
+#undef PATCH_THREAD
+#undef PATCH_THREADS
 /* No launch has these. */
 #undef EACH_ROW
 #undef EACH_ELEMENT
@@ -40,6 +47,11 @@ static int fake_x;
 #define EACH_WARP_OF_PART(r, rows)                                                                 \
     for (int64_t r = fake_x ? (rows) : block * fake_height + fake_y; r < (rows);                   \
          r += blocks * fake_height)
+
+#define FIRST_PATCH block
+#define PATCHES_AT_ONCE blocks
+#define PATCH_THREAD ((int)fake_y * FAKE_WIDTH + fake_x)
+#define PATCH_THREADS ((int)fake_height * FAKE_WIDTH)
 
 /* The first group's thread does what all of them do. */
 #define EACH_ROW_OF_TILE(r, rows, shift)                                                           \

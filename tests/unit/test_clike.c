@@ -156,6 +156,13 @@ static void texts(void **state)
                             "%a = access(%s) {rule = [slice(2, 0, 8, 1)]} return(%s, %a)",
                             "%y, %z"),
                 "grid_rows");
+    /* Two operands, of which one is turned. */
+    expect_grid(FUSED_GRAPH("%x: f32[M, N], %z: f32[N, M]", "%x, %z",
+                            "%p: f32[M, N], %q: f32[N, M]) { "
+                            "%t = access(%p) {rule = [permute(1, 0)]} %e = Exp(%t) "
+                            "%s = Add(%e, %q) return(%s)",
+                            "%y"),
+                "grid_turned");
     expect_grid(FUSED_GRAPH("%x: f32[1, 64], %w: f32[64, 96], %b: f32[96]", "%x, %w, %b",
                             "%p: f32[1, 64], %q: f32[64, 96], %r: f32[96]) { %m = MatMul(%p, %q) "
                             "%a = Add(%m, %r) %t = Tanh(%a) return(%t)",

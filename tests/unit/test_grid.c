@@ -119,6 +119,24 @@ static const char *const gathers[] = {
                 "%y"),
 };
 
+/* Transposed operands: of random programs few are. */
+static const char *const turned[] = {
+    FUSED_GRAPH("%x: f32[A, B, C]", "%x",
+                "%p: f32[A, B, C]) { %t = access(%p) {rule = [permute(0, 2, 1)]} %e = Exp(%t) "
+                "return(%e)",
+                "%y"),
+    FUSED_GRAPH("%x: f16[A, B, C, D], %z: f64[D, A]", "%x, %z",
+                "%p: f16[A, B, C, D], %q: f64[D, A]) { %t = access(%p) {rule = [permute(3, 0, 1, "
+                "2)]} %c = Cast(%t) {to = 11} %u = access(%q) {rule = [unsqueeze(2, 3)]} "
+                "%s = Mul(%c, %u) return(%s)",
+                "%y"),
+    FUSED_GRAPH("%x: u8[B, A], %z: u8[C, A], %m: bool[B, A]", "%x, %z, %m",
+                "%p: u8[B, A], %q: u8[C, A], %o: bool[B, A]) { %c = Concat(%p, %q) {axis = 0} "
+                "%t = access(%c) {rule = [permute(1, 0)]} "
+                "%n = access(%o) {rule = [permute(1, 0)]} return(%t, %n)",
+                "%y, %k"),
+};
+
 /* Products of products, in stages. */
 static const char *const stages[] = {
     FUSED_GRAPH("%x: f32[5, 1, 6], %w: f32[5, 6, 6], %k: f32[5, 9, 6]", "%x, %w, %k",
@@ -142,6 +160,13 @@ static void check_stages(void)
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
         for (uint64_t seed = 0; seed < 4; seed++)
             kernel_check_text(KERNEL_FUSE, stages[i], seed, grid_context());
+}
+
+static void check_turned(void)
+{
+    for (size_t i = 0; i < sizeof turned / sizeof *turned; i++)
+        for (uint64_t seed = 0; seed < 12; seed++)
+            kernel_check_text(KERNEL_FUSE, turned[i], seed, grid_context());
 }
 
 static void check_gathers(void)
@@ -319,6 +344,7 @@ static void find_grids(void **state)
     assert_int_equal(grid_counts.refused, 0); /* of these all are grids */
     check_fused();
     check_gathers();
+    check_turned();
     check_stages();
     check_stacks();
     check_imperative();
@@ -335,6 +361,7 @@ static void random_grids(void **state)
         shim_order(order);
         check_fused();
         check_gathers();
+        check_turned();
         check_stages();
         check_loops();
         check_stacks();
@@ -368,10 +395,13 @@ static void grids_ran(void **state)
 {
     (void)state;
     print_message("%u kernels; %u plans had grids, %u fuse ops were none; %u runs, %u not told, "
-                  "%u that wrote into what is carried, %u failures found\n",
+                  "%u that wrote into what is carried, %u parts with turned lookups, %u failures "
+                  "found\n",
                   (unsigned)shim_count(), (unsigned)grid_counts.made, (unsigned)grid_counts.refused,
                   (unsigned)grid_counts.ran, (unsigned)grid_counts.not_told,
-                  (unsigned)grid_counts.updated, (unsigned)grid_failures);
+                  (unsigned)grid_counts.updated, (unsigned)grid_counts.turned,
+                  (unsigned)grid_failures);
+    assert_true(grid_counts.turned > 100);
     assert_true(grid_counts.updated > 20);
     assert_true(grid_counts.ran > 50);
     assert_int_equal(grid_counts.not_told, 0);

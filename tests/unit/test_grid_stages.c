@@ -182,7 +182,8 @@ static void what_numbers_may_be(void **state)
             OF(MUL, INT64, 12, 12, 0)}};
     struct gir_reach *reach = malloc(sizeof *reach);
     assert_non_null(reach);
-    gir_find_reach(&k.kernel, (struct gir_interval){128, 191}, (struct gir_interval){0, 9}, reach);
+    gir_find_reach(&k.kernel, (struct gir_interval){128, 191}, (struct gir_interval){0, 9}, NULL,
+                   reach);
     expect_range(reach->ranges[3], 2, 2);
     expect_range(reach->ranges[4], 0, 63);
     expect_range(reach->ranges[6], 128, 137);
@@ -195,7 +196,7 @@ static void what_numbers_may_be(void **state)
     expect_range(reach->ranges[19], 0, 36);
     /* too large to be told, and of what is negative */
     gir_find_reach(&k.kernel, (struct gir_interval){INT64_MIN, INT64_MAX},
-                   (struct gir_interval){0, 9}, reach);
+                   (struct gir_interval){0, 9}, NULL, reach);
     expect_range(reach->ranges[3], INT64_MIN, INT64_MAX);
     expect_range(reach->ranges[4], INT64_MIN, INT64_MAX);
     expect_range(reach->ranges[7], INT64_MIN, INT64_MAX);

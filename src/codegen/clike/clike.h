@@ -25,6 +25,9 @@
  *     CLIKE_COLUMNS   each thread, in x, has columns, and walks all rows of them
  *     CLIKE_TILES     a block has 1 << shift rows at a time, side by side, which its threads share;
  *                     more blocks take other rows; of a grid
+ *     CLIKE_TURNED    a block has a patch of CLIKE_PATCH elements at a time: 1 << shift neighbours
+ *                     of those behind the axes along which lookups are turned, by as many along
+ *                     them as that leaves; more blocks take other patches; of a grid
  *
  * Kernels of a grid are parts of a launch, one or several side by side: a block is 32 threads in x,
  * by any number in y, blocks are in x, and each part has some of these. In a part without rows all
@@ -50,12 +53,12 @@ enum clike_dialect { CLIKE_CUDA, CLIKE_OPENCL, CLIKE_SHIM };
 #define CLIKE_SHIM_OPTIONS "-ffp-contract=off -fno-math-errno -fno-strict-aliasing"
 
 #define CLIKE_BLOCK_THREADS 256
-enum clike_form { CLIKE_ELEMENTS, CLIKE_ROWS, CLIKE_COLUMNS, CLIKE_TILES };
+enum clike_form { CLIKE_ELEMENTS, CLIKE_ROWS, CLIKE_COLUMNS, CLIKE_TILES, CLIKE_TURNED };
 enum clike_form clike_form(const struct gir_kernel *kernel);
 /* Of rows: does a block of CLIKE_BLOCK_THREADS share one, in this dialect? */
 bool clike_has_block(const struct gir_kernel *kernel, enum clike_dialect dialect);
 
-/* A parameter, of an argument but for the last three. */
+/* A parameter, of an argument but for the last five. */
 enum clike_param_kind {
     CLIKE_MEMORY, /* where it has the first row */
     CLIKE_ROW,    /* bytes from row to row */
@@ -66,7 +69,11 @@ enum clike_param_kind {
     CLIKE_STATUS, /* of a grid: a byte of memory that becomes 1 when a check fails */
     CLIKE_N_ROWS, /* of the call */
     CLIKE_LENGTH, /* elements of a row */
-    CLIKE_SHIFT /* of tiles: how many rows they have, as a power of two, CLIKE_MAX_SHIFT at most */
+    CLIKE_ALONG,  /* of what is turned: elements along the axes in question, */
+    CLIKE_INNER,  /* and of all axes behind them */
+    /* As a power of two: of tiles how many rows they have, CLIKE_MAX_SHIFT at most; of patches how
+     * many neighbours, CLIKE_PATCH at most. */
+    CLIKE_SHIFT
 };
 
 struct clike_param {
@@ -74,8 +81,10 @@ struct clike_param {
     uint32_t arg;
 };
 
-#define CLIKE_MAX_PARAMS (5 * GIR_MAX_ARGS + GIR_MAX_NUMBERS + 4)
+#define CLIKE_MAX_PARAMS (5 * GIR_MAX_ARGS + GIR_MAX_NUMBERS + 6)
 #define CLIKE_MAX_SHIFT 5
+#define CLIKE_PATCH_SHIFT 10
+#define CLIKE_PATCH (1 << CLIKE_PATCH_SHIFT)
 
 /* All are int64 but for memory. Returns how many. */
 uint32_t clike_params(const struct gir_kernel *kernel, struct clike_param *params);
@@ -107,7 +116,8 @@ bool clike_print(const struct gir_kernel *kernel, enum clike_dialect dialect, co
  * OpenCL C an offset in bytes, an int64, is behind each memory, and a block is 32 threads by 1
  * where a part has rows. Of CLIKE_SHIM there is also NAME_run, for which there are, for each kernel
  * in turn, in args its arguments and the status, in steps how many elements each argument has, its
- * numbers, rows and n; and where there are stages, its own `rows` is how many groups there are.
+ * numbers, rows and n, and of what is turned `along`, `inner` and `shift`; and where there are
+ * stages, its own `rows` is how many groups there are.
  */
 bool clike_print_launch(const struct gir_kernel *const *kernels, uint32_t n,
                         enum clike_dialect dialect, const char *name, struct text *text);

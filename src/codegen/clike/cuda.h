@@ -64,6 +64,9 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 /* A launch that combines. The compiler, if it is not told that few blocks (of 8 warps, see
  * launcher.c) will do, saves registers: it waits for each load before the next. */
 #define KERNEL_THAT_COMBINES KERNEL_FOR(256, 1)
+/* One that turns what it looks up. Four such blocks side by side leave a thread registers for all
+ * of a patch that it reads; untold, the compiler has it wait for the half. */
+#define KERNEL_THAT_TURNS KERNEL_FOR(256, 4)
 #define OPERAND const char *__restrict__
 #define RESULT char *__restrict__
 #define OPERAND_IN_PLACE const char *
@@ -178,6 +181,12 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 #define SHARED_PLACE(type) type *
 #define MEET __syncthreads()
 #define MEET_IN_MEMORY __syncthreads()
+
+/* What threads of a block do of a patch. Blocks are of 8 warps: see launcher.c. */
+#define FIRST_PATCH block
+#define PATCHES_AT_ONCE blocks
+#define PATCH_THREAD TILE_THREAD
+#define PATCH_THREADS (MOST_WARPS * LANE_COUNT)
 
 /* The lanes of a warp: what each of them has, what each of them does, and what all come to. */
 #define LANE ((int)threadIdx.x)

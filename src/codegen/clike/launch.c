@@ -56,14 +56,13 @@ static void print_given_to_part(const struct printer *p, const struct clike_para
         text_printf(p->text, "args[%" PRIu32 "]", p->args + k);
         return;
     }
-    if (param->kind == CLIKE_SHIFT) { /* the shim's threads have a row each */
+    if (param->kind == CLIKE_SHIFT && p->form == CLIKE_TILES) { /* the shim's threads have a row */
         text_putc(p->text, '0');
         return;
     }
     const uint32_t at = param->kind == CLIKE_COUNT    ? param->arg
                         : param->kind == CLIKE_NUMBER ? n_args + param->arg
-                        : param->kind == CLIKE_N_ROWS ? last
-                                                      : last + 1;
+                                                      : last + (param->kind - CLIKE_N_ROWS);
     text_printf(p->text, "steps[%" PRIu32 "]", p->steps + at);
 }
 
@@ -72,8 +71,10 @@ static void print_part(struct printer *p, const char *name)
 {
     text_printf(p->text, "PART %s_%" PRIu32 "(\n    ", name, p->part);
     clike_print_params(p, false, clike_print_param);
-    text_puts(p->text,
-              p->kernel->stage ? ",\n    int64_t group, PART_PARAMS)\n" : ",\n    PART_PARAMS)\n");
+    text_printf(p->text, ",\n    %sPART_PARAMS)\n",
+                p->kernel->stage          ? "int64_t group, "
+                : p->form == CLIKE_TURNED ? "SHARED_PLACE(uint64_t) turned, "
+                                          : "");
     clike_print_function(p);
 }
 
@@ -95,7 +96,7 @@ static void print_call_of_part(const struct printer *p, const char *name)
     print_blocks_of_part(p, "IN_PART");
     text_printf(p->text, ")\n        %s_%" PRIu32 "(\n    ", name, p->part);
     clike_print_params(p, false, give_param_to_part);
-    text_puts(p->text, ", ");
+    text_puts(p->text, clike_form(p->kernel) == CLIKE_TURNED ? ", turned, " : ", ");
     print_blocks_of_part(p, "OF_PART");
     text_puts(p->text, ");\n");
 }
@@ -108,9 +109,10 @@ static void print_params_of_parts(struct printer *p, const struct gir_kernel *co
     p->args = p->steps = 0;
     for (p->part = 0; p->part < n; p->part++) {
         p->kernel = kernels[p->part];
+        p->form = clike_form(p->kernel);
         clike_print_params(p, first || p->part, print);
         p->args += p->kernel->n_args + 1;
-        p->steps += p->kernel->n_args + p->kernel->n_numbers + 2;
+        p->steps += p->kernel->n_args + p->kernel->n_numbers + (p->form == CLIKE_TURNED ? 5 : 2);
     }
     for (uint32_t i = 0; i < n; i++)
         text_printf(p->text, end, i);
@@ -160,6 +162,17 @@ static void print_parts(struct printer *p, const struct gir_kernel *const *kerne
     }
 }
 
+/* Words of the block that parts have to turn what they look up, one or another of them. */
+static uint32_t turned_words(const struct gir_kernel *const *kernels, uint32_t n)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t own = clike_turned_words(kernels[i]);
+        most = own > most ? own : most;
+    }
+    return most;
+}
+
 /* Does a part reduce something? */
 static bool combines(const struct gir_kernel *const *kernels, uint32_t n)
 {
@@ -178,10 +191,16 @@ bool clike_print_launch(const struct gir_kernel *const *kernels, uint32_t n,
         clike_begin(&p, kernels[p.part]);
         print_part(&p, name);
     }
-    text_printf(text, "%s %s(\n    ", combines(kernels, n) ? "KERNEL_THAT_COMBINES" : "KERNEL",
+    const uint32_t words = turned_words(kernels, n);
+    text_printf(text, "%s %s(\n    ",
+                combines(kernels, n) ? "KERNEL_THAT_COMBINES"
+                : words              ? "KERNEL_THAT_TURNS"
+                                     : "KERNEL",
                 name);
     print_params_of_parts(&p, kernels, n, false, declare_param_of_part, ", int64_t end%" PRIu32);
     text_printf(text, ")\n{\n    BEGIN_LAUNCH(%" PRIu32 ")\n", count_shared(&p, kernels, n));
+    if (words)
+        text_printf(text, "    SHARED(uint64_t, turned[%" PRIu32 "]);\n", words);
     p.depth = 1;
     (kernels[0]->stage ? print_stages : print_parts)(&p, kernels, n, name);
     text_puts(text, "}\n");

@@ -56,6 +56,54 @@
     UNROLL for (int term = 0; term < (each); term++)
 #define TERM_FROM(first, shift) first + term *(int64_t)GROUPS(shift)
 
+/*
+ * Patches of elements, of which some lookups are turned: 1 << shift neighbours, of which there are
+ * `inner`, by as many as that leaves of `along`, each `inner` elements behind the one before. What
+ * would be behind the end of either is no element. Threads go through a patch as it is turned, and
+ * then as it is stored; `a` and `b` say where in it they are.
+ */
+#define PATCH_SHIFT 10
+#define BEGIN_PATCHES(n, along, inner, shift)                                                      \
+    const int64_t patches_inner = (((inner)-1) >> (int)(shift)) + 1,                               \
+                  patches_along = (((along)-1) >> (PATCH_SHIFT - (int)(shift))) + 1,               \
+                  patches =                                                                        \
+                      (n) > 0 ? (n) / ((along) * (inner)) * patches_along * patches_inner : 0
+#define EACH_PATCH(patch)                                                                          \
+    for (int64_t patch = FIRST_PATCH; patch < patches; patch += PATCHES_AT_ONCE, MEET)
+#define IN_PATCH(left) ((left) < 1 << PATCH_SHIFT ? (int)(left) : 1 << PATCH_SHIFT)
+#define BEGIN_PATCH(patch, along, inner, shift)                                                    \
+    const int64_t patch_along = patch / patches_inner, patch_outer = patch_along / patches_along,  \
+                  begin_inner = (patch - patch_along * patches_inner) << (int)(shift),             \
+                  begin_along = (patch_along - patch_outer * patches_along)                        \
+                                << (PATCH_SHIFT - (int)(shift)),                                   \
+                  patch_begin = (patch_outer * (along) + begin_along) * (inner) + begin_inner;     \
+    const int count_inner = IN_PATCH((inner)-begin_inner),                                         \
+              count_along = IN_PATCH((along)-begin_along)
+#define IS_IN_PATCH(a, b) ((a) < count_along && (b) < count_inner)
+#define AT_PATCH(turn) ((turn)*PATCH_THREADS + PATCH_THREAD)
+#define PATCH_AHEAD 4
+#define EACH_TIME_OF_PATCH(first)                                                                  \
+    for (int first = 0; first < (1 << PATCH_SHIFT) / PATCH_THREADS; first += PATCH_AHEAD)
+#define EACH_OF_PATCH(next, first, low, high, bits)                                                \
+    UNROLL for (int next = first, low = 0, high = 0;                                               \
+                low = AT_PATCH(next) & ((1 << (bits)) - 1), high = AT_PATCH(next) >> (bits),       \
+                next < first + PATCH_AHEAD;                                                        \
+                next++)
+/* Some elements of each thread, as they are turned, and as they are stored: what is looked up of
+ * all of them is read before the first is needed, so nothing is asked in between: in the place of
+ * what is no element there is the patch's first one. */
+#define EACH_ALONG(next, first, a, b, shift)                                                       \
+    EACH_OF_PATCH(next, first, a, b, PATCH_SHIFT - (int)(shift))
+#define EACH_INNER(next, first, a, b, shift) EACH_OF_PATCH(next, first, b, a, (int)(shift))
+#define OF_PATCH_OR_FIRST(a, b, inner) IS_IN_PATCH(a, b) ? OF_PATCH(a, b, inner) : patch_begin
+#define IF_IN_PATCH(a, b) if (IS_IN_PATCH(a, b))
+#define OF_PATCH(a, b, inner) patch_begin + (a) * (inner) + (b)
+/* In memory of the block, behind every 32 of which there is room for one more: threads that are
+ * side by side are in different banks whichever way they go. */
+#define SPOT_OF_PATCH(a, b, shift) ((((a) << (int)(shift)) + (b)) * 33 >> 5)
+#define TURNED(type, words, a, b, shift)                                                           \
+    ((SHARED_PLACE(type))(turned + (words)))[SPOT_OF_PATCH(a, b, shift)]
+
 /* Of a whole, by number; outside of it there is nothing. */
 #define IS_IN(number, count) ((uint64_t)(number) < (uint64_t)(count))
 #define LOOK_UP(type, memory, number, count)                                                       \

@@ -66,6 +66,7 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 #define KERNEL __kernel void
 #define KERNEL_FOR(threads, blocks) __kernel void
 #define KERNEL_THAT_COMBINES KERNEL
+#define KERNEL_THAT_TURNS KERNEL
 #define OPERAND __global const char *restrict
 #define RESULT __global char *restrict
 #define OPERAND_IN_PLACE __global const char *
@@ -130,6 +131,12 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 #define SHARED_PLACE(type) __local type *
 #define MEET barrier(CLK_LOCAL_MEM_FENCE)
 #define MEET_IN_MEMORY barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+
+/* What threads of a block do of a patch. */
+#define FIRST_PATCH block
+#define PATCHES_AT_ONCE blocks
+#define PATCH_THREAD (WARP * LANE_COUNT + LANE)
+#define PATCH_THREADS ((int)get_local_size(1) * LANE_COUNT)
 
 /* The lanes of a warp, which is the whole block: what each of them has, what each of them does, and
  * what all come to. */

@@ -19,6 +19,8 @@ enum clike_form clike_form(const struct gir_kernel *kernel)
     for (uint32_t i = 0; i < kernel->n_codes; i++)
         if (kernel->whole_rows && gir_codes(kernel)[i].op == GIR_REDUCE)
             form = CLIKE_ROWS;
+        else if (kernel->grid && gir_is_turned(&gir_codes(kernel)[i]))
+            form = CLIKE_TURNED;
     return form;
 }
 
@@ -116,7 +118,12 @@ uint32_t clike_params(const struct gir_kernel *kernel, struct clike_param *param
     uint32_t n = kernel->grid ? params_of_grid(kernel, params) : params_of_args(kernel, params);
     params[n++] = (struct clike_param){CLIKE_N_ROWS, 0};
     params[n++] = (struct clike_param){CLIKE_LENGTH, 0};
-    if (clike_form(kernel) == CLIKE_TILES)
+    const enum clike_form form = clike_form(kernel);
+    if (form == CLIKE_TURNED) {
+        params[n++] = (struct clike_param){CLIKE_ALONG, 0};
+        params[n++] = (struct clike_param){CLIKE_INNER, 0};
+    }
+    if (form == CLIKE_TILES || form == CLIKE_TURNED)
         params[n++] = (struct clike_param){CLIKE_SHIFT, 0};
     return n;
 }
@@ -133,8 +140,11 @@ static bool is_in_place(const struct gir_kernel *kernel, uint32_t arg)
 
 const char *clike_name_of_call(enum clike_param_kind kind)
 {
-    static const char *const names[] = {
-        [CLIKE_N_ROWS] = "rows", [CLIKE_LENGTH] = "n", [CLIKE_SHIFT] = "shift"};
+    static const char *const names[] = {[CLIKE_N_ROWS] = "rows",
+                                        [CLIKE_LENGTH] = "n",
+                                        [CLIKE_ALONG] = "along",
+                                        [CLIKE_INNER] = "inner",
+                                        [CLIKE_SHIFT] = "shift"};
     return names[kind];
 }
 

@@ -298,6 +298,10 @@ static void print_threads(struct printer *p)
     print_once(p);
     print_stores(p); /* checks, which all threads make */
     find_steps(p);
+    if (p->form == CLIKE_TURNED) {
+        clike_print_turned(p);
+        return;
+    }
     if (clike_reads_ahead(p))
         clike_print_ahead(p);
     clike_open_block(p,
@@ -601,7 +605,7 @@ void clike_print_function(struct printer *p)
 {
     clike_line(p, "{");
     p->depth++;
-    if (p->form == CLIKE_ELEMENTS && p->kernel->grid)
+    if (p->form == CLIKE_TURNED || (p->form == CLIKE_ELEMENTS && p->kernel->grid))
         print_threads(p);
     else if (p->form == CLIKE_ELEMENTS)
         print_elements(p);

@@ -27,6 +27,10 @@ void clike_print_function(struct printer *p);
  * that are left are from there on. */
 bool clike_reads_ahead(const struct printer *p);
 void clike_print_ahead(struct printer *p);
+/* What threads do of a kernel of which lookups are turned; what is computed once is there. */
+void clike_print_turned(struct printer *p);
+/* 64-bit words of memory of the block that this takes; 0: nothing is turned. */
+uint32_t clike_turned_words(const struct gir_kernel *kernel);
 /* How many reductions come before step i, in whatever pass. */
 uint32_t clike_reductions_before(const struct printer *p, uint32_t i);
 
@@ -42,7 +46,7 @@ typedef void (*clike_print_param_fn)(const struct printer *p, const struct clike
 void clike_print_param(const struct printer *p, const struct clike_param *param);
 /* All, in a list, `first` of which is there: on a line of its own for each argument. */
 void clike_print_params(const struct printer *p, bool first, clike_print_param_fn print);
-/* Of rows, length and shift, which are the call's. */
+/* Of rows, length and what follows these, which are the call's. */
 const char *clike_name_of_call(enum clike_param_kind kind);
 
 /* Step i, which is no reduction: a constant of the function, v0, v1, ...; or a store. */

@@ -12,6 +12,7 @@
 #define KERNEL static void
 #define KERNEL_FOR(threads, blocks) KERNEL
 #define KERNEL_THAT_COMBINES KERNEL
+#define KERNEL_THAT_TURNS KERNEL
 #define OPERAND const char *restrict
 #define RESULT char *restrict
 #define OPERAND_IN_PLACE const char *
@@ -79,6 +80,15 @@ static inline int shim_turn(int turn, int count)
 #define MEET_GROUPS
 #define JOIN_GROUPS(type, name, combine, sums, number, shift)                                      \
     REDUCE_LANES(type, name, combine, sums)
+
+/* A thread does all of a patch. */
+#define SHARED(type, name) type name
+#define SHARED_PLACE(type) type *
+#define MEET (void)0
+#define FIRST_PATCH shim_thread
+#define PATCHES_AT_ONCE SHIM_THREADS
+#define PATCH_THREAD 0
+#define PATCH_THREADS 1
 
 #define LANES(type, name) type name[LANE_COUNT]
 #define OF_LANE(name) name[LANE]

@@ -8,6 +8,7 @@
 #include "device/grids/launcher.h"
 #include "device/grids/multiply.h"
 #include "device/grids/operands.h"
+#include "device/grids/patches.h"
 #include "device/grids/programs.h"
 #include "device/grids/sizes.h"
 #include "ir/update.h"
@@ -171,6 +172,7 @@ struct call {
     struct launch_param *params;
     uint32_t n_params;
     int64_t numbers[GIR_MAX_NUMBERS];
+    struct grids_patches patches; /* of the part at hand, where something is turned */
 };
 
 static void add_number(struct call *call, int64_t number)
@@ -250,8 +252,15 @@ static tssa_status *add_params(struct call *call, const struct gir_grid_part *pa
         case CLIKE_NUMBER:
             add_number(call, call->numbers[params[k].arg]);
             break;
+        case CLIKE_ALONG:
+            add_number(call, call->patches.along);
+            break;
+        case CLIKE_INNER:
+            add_number(call, call->patches.inner);
+            break;
         case CLIKE_SHIFT:
-            add_number(call, tile_shift(call->state, rows, n));
+            add_number(call,
+                       part->turned_to ? call->patches.shift : tile_shift(call->state, rows, n));
             break;
         default:
             add_number(call, params[k].kind == CLIKE_N_ROWS ? rows : n);
@@ -269,11 +278,12 @@ static int64_t rows_at_once(int64_t rows, int64_t n)
     return turns > 1 ? (rows + turns - 1) / turns : rows;
 }
 
-/* Threads have an element, a column or, 32 of them, a row each, and blocks a tile, as far as blocks
- * go. */
-static int64_t count_blocks(const struct state *state, const struct gir_grid_part *part,
+/* Threads have an element, a column or, 32 of them, a row each, and blocks a tile or a patch, as
+ * far as blocks go. */
+static int64_t count_blocks(const struct call *call, const struct gir_grid_part *part,
                             enum clike_dialect dialect, int64_t rows, int64_t n)
 {
+    const struct state *state = call->state;
     if (state->grid->groups)
         return state->grid->groups;
     if (clike_has_block(part->kernel, dialect))
@@ -285,7 +295,8 @@ static int64_t count_blocks(const struct state *state, const struct gir_grid_par
                   items = form == CLIKE_ROWS       ? rows_at_once(rows, n)
                           : has_rows(part->kernel) ? rows
                                                    : n,
-                  blocks = items / each + (items % each != 0);
+                  blocks = form == CLIKE_TURNED ? call->patches.count
+                                                : items / each + (items % each != 0);
     return blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS;
 }
 
@@ -363,6 +374,16 @@ static tssa_status *find_inner(struct call *call)
     return size ? kernel_scratch(call->args, size, &call->inner) : NULL;
 }
 
+static tssa_status *cut(struct call *call, const struct gir_grid_part *part, int64_t n)
+{
+    int64_t along, inner;
+    if (!part->turned_to)
+        return NULL;
+    TRY(grids_part_axes(call->args, part, &along, &inner));
+    call->patches = grids_cut(n, along, inner);
+    return NULL;
+}
+
 static tssa_status *launch(struct call *call)
 {
     struct device_context *context = call->args->env->stream->context;
@@ -377,10 +398,11 @@ static tssa_status *launch(struct call *call)
         int64_t rows, n;
         TRY(look_at_counts(call, &grid->parts[i]));
         TRY(grids_part_space(call->args, &grid->parts[i], &rows, &n));
+        TRY(cut(call, &grid->parts[i], n));
         if (grid->groups)
             *(grid->parts[i].row ? &rows : &n) /= grid->groups;
         TRY(add_params(call, &grid->parts[i], rows, n));
-        const int64_t own = count_blocks(call->state, &grid->parts[i], dialect, rows, n);
+        const int64_t own = count_blocks(call, &grid->parts[i], dialect, rows, n);
         ends[i] = blocks = grid->groups ? own : blocks + own;
     }
     for (uint32_t i = 0; i < grid->n; i++)

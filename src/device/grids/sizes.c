@@ -120,10 +120,25 @@ static tssa_status *find_space(const struct kernel_args *args, const struct gir_
     return find_rows(args, part, rows, told);
 }
 
+static tssa_status *not_told(void)
+{
+    return ERROR(TSSA_RUNTIME, "a size of what a launch goes over is not told");
+}
+
 tssa_status *grids_part_space(const struct kernel_args *args, const struct gir_grid_part *part,
                               int64_t *rows, int64_t *n)
 {
     bool told;
     TRY(find_space(args, part, rows, n, &told));
-    return told ? NULL : ERROR(TSSA_RUNTIME, "a size of what a launch goes over is not told");
+    return told ? NULL : not_told();
+}
+
+tssa_status *grids_part_axes(const struct kernel_args *args, const struct gir_grid_part *part,
+                             int64_t *along, int64_t *inner)
+{
+    const int from = part->turned_from, to = part->turned_to;
+    return tell_product(args, part->dims + from, to - from, along) &&
+                   tell_product(args, part->dims + to, part->rank - to, inner)
+               ? NULL
+               : not_told();
 }
