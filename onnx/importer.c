@@ -287,6 +287,7 @@ static tssa_status *import_into(struct ir_graph *made, const void *data, size_t 
     import_free(&import);
     TRY(status);
     TRY(finish(made));
+    ir_graph_forget_files(made); /* what was copied is not read again, and all else not soon */
     return check_kept(made, data, size, options, mapped);
 }
 

@@ -61,6 +61,12 @@ void ir_graph_forget(const struct ir_graph *graph, const void *data, size_t size
             }
 }
 
+void ir_graph_forget_files(const struct ir_graph *graph)
+{
+    for (const struct ir_resource *r = graph->resources; r; r = r->next)
+        file_map_forget(r->file.data, r->file.size);
+}
+
 /* ---- Blocks and values ----------------------------------------------------------------------- */
 
 static void value_init(struct ir_graph *graph, struct ir_value *value, uint32_t index)

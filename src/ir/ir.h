@@ -273,6 +273,8 @@ void ir_graph_attach(struct ir_graph *graph, struct ir_resource *resource);
 /* Elements that are not needed for now: where they lie in a mapped file of the graph, their memory
  * is given back, and they are read again when somebody needs them. Any thread, at any time. */
 void ir_graph_forget(const struct ir_graph *graph, const void *data, size_t size);
+/* The same of all that lies in its files. */
+void ir_graph_forget_files(const struct ir_graph *graph);
 /* Numbers the values anew, as they come, so that tables per id are as long as there are values: a
  * value that is made gets the next id, and those that are gone keep theirs. Between passes: who
  * keeps ids keeps wrong ones. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How messages name an op: cut to fit, and between characters (ir_op_describe). And whose memory is
- * given back (ir_graph_forget). */
+ * given back (ir_graph_forget, ir_graph_forget_files). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -77,6 +77,11 @@ static void forgotten(void **state)
         assert_int_equal(data[i], 1);
     ir_graph_forget(graph, data + page, page);
     ir_graph_forget(copy, data + 2 * page, page);
+    for (size_t i = 0; i < 4 * page; i++)
+        assert_int_equal(data[i], i < page || i >= 3 * page);
+    memset(data, 1, 4 * page);
+    ir_graph_forget_files(other);
+    ir_graph_forget_files(graph);
     for (size_t i = 0; i < 4 * page; i++)
         assert_int_equal(data[i], i < page || i >= 3 * page);
     ir_graph_free(copy);
