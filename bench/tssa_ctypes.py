@@ -431,8 +431,9 @@ class Session(_Handle):
         precision: int = PRECISION_EXACT,
     ):
         lib = model.lib
-        super().__init__(lib, "tssa_session_free", model)
+        super().__init__(lib, "tssa_session_free", model.context)
         self.context, self.n_outputs = model.context, model.n_outputs
+        self._content = model._content  # of the model, which may be freed: this may not
         name = device.encode() if device else None
         options = byref(
             _SessionOptions(device=name, profile=profile, compile=compile, precision=precision)

@@ -280,6 +280,10 @@ TSSA_API tssa_status *tssa_model_load_file(tssa_context *context, const char *pa
 /* `data` is borrowed and must outlive the model and its sessions. */
 TSSA_API tssa_status *tssa_model_load_memory(tssa_context *context, const void *data, size_t size,
                                              const tssa_load_options *options, tssa_model **model);
+/*
+ * Sessions go on without it, and with less memory: weights that the file holds at odd addresses are
+ * copied for whoever reads the model, and are in memory twice where sessions keep them packed.
+ */
 TSSA_API void tssa_model_free(tssa_model *model);
 
 /* What a pass did, or why it did not. Strings live as long as the call. */

@@ -6,6 +6,7 @@
 
 #include "base/dtype.h"
 #include "base/file.h"
+#include "ir/copies.h"
 #include "onnx/import.h"
 
 /* Copies are made in pieces of this size, whose pages are given back one by one: while a large
@@ -69,6 +70,8 @@ static tssa_status *read_copy(struct import *import, const struct located *locat
         copy_out_of_file(tensor->data, source->data, size);
     else
         onnx_tensor_read(tensor, source, tensor->data, text);
+    if (plain && source->in_file && !ir_copies_add(import->graph, tensor->data, source->data, size))
+        return status_out_of_memory();
     return NULL;
 }
 

@@ -7,11 +7,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "ir/copies.h"
 
 struct background {
     const tssa_allocator *allocator;
     struct device_context *device;
-    struct ir_graph *graph; /* until it is the result's */
+    struct ir_graph *graph;    /* until it is the result's */
+    const struct ir_graph *of; /* which it is a copy of, and open meanwhile; NULL: of none */
     bool fused;
     struct generation_extras extras;
     int stop; /* can be read: end */
@@ -68,6 +70,7 @@ static void release(struct background *b)
 {
     if (b->stop >= 0)
         close(b->stop);
+    ir_copies_leave(b->of);
     ir_graph_free(b->graph);
     allocator_free(b->allocator, b);
 }
@@ -83,6 +86,8 @@ struct background *background_start(struct ir_graph *graph, bool fused,
     b->allocator = device->allocator;
     b->device = device;
     b->graph = graph;
+    b->of = graph->source;
+    ir_copies_open(b->of);
     b->fused = fused;
     b->extras = extras;
     b->owner = getpid();

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/float_mode.h"
 #include "ir/clone.h"
+#include "ir/copies.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
 #include "ir/verifier.h"
@@ -62,8 +63,11 @@ tssa_status *model_change(struct tssa_model *model, bool raised)
 
 void tssa_model_free(tssa_model *model)
 {
-    if (model)
-        model_release(model);
+    if (!model)
+        return;
+    if (atomic_load_explicit(&model->references, memory_order_acquire) > 1)
+        ir_copies_leave(model->graph); /* sessions remain, which hold what they need */
+    model_release(model);
 }
 
 static tssa_status *model_create(tssa_context *context, struct ir_graph *graph, tssa_model **out)

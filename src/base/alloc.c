@@ -5,6 +5,8 @@
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static void *default_allocate(void *user, size_t size, size_t alignment)
 {
@@ -56,4 +58,12 @@ void allocator_free(const tssa_allocator *allocator, void *memory)
 {
     if (memory)
         allocator->release(allocator->user, memory);
+}
+
+void pages_give_back(const void *data, size_t size)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)data;
+    const uintptr_t begin = (from + page - 1) / page * page, end = (from + size) / page * page;
+    if (begin < end)
+        madvise((void *)begin, end - begin, MADV_DONTNEED);
 }

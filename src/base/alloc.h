@@ -19,6 +19,10 @@ void *allocator_alloc(const tssa_allocator *allocator, size_t size);
 void *allocator_alloc_aligned(const tssa_allocator *allocator, size_t size, size_t alignment);
 void *allocator_calloc(const tssa_allocator *allocator, size_t count, size_t size);
 void allocator_free(const tssa_allocator *allocator, void *memory);
+/* Gives the whole pages of memory that stays allocated back to the system: what they hold is zero,
+ * or what it was in the file that they are of, whatever the allocator (of pages that it has locked
+ * or shares, nothing comes back). */
+void pages_give_back(const void *data, size_t size);
 
 /* Alignment of tensor storage: a cache line and an AVX-512 vector. */
 #define TENSOR_ALIGNMENT 64

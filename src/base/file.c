@@ -66,10 +66,7 @@ void file_map_close(struct file_map *map)
 
 void file_map_forget(const void *data, size_t size)
 {
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)data;
-    const uintptr_t begin = (from + page - 1) / page * page, end = (from + size) / page * page;
-    if (begin < end)
-        madvise((void *)begin, end - begin, MADV_DONTNEED);
+    pages_give_back(data, size);
 }
 
 /* ---- Writing --------------------------------------------------------------------------------- */

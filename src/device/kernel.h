@@ -108,6 +108,9 @@ struct kernel {
     /* Gives back what the state holds outside of the arena; NULL where that is nothing. Called once
      * after a `prepare` that succeeded and left a state. */
     void (*release)(const void *state);
+    /* The operand of which the kernel, where it is a constant, holds the elements itself, as long
+     * as it reads them (ir/copies.h): a plan need not. 0: none. */
+    uint32_t packs;
     /* May the result lie where the operand lies, of as many elements that are as long, which nobody
      * reads after the step? NULL: where the op's row says so (ir/memory.h). */
     bool (*may_lie_on)(const struct ir_op *op, uint32_t result, uint32_t operand);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "ir/copies.h"
 
 void library_cache_open(struct library_cache *cache, const struct kernel_setup *setup,
                         bool constant)
@@ -13,6 +14,43 @@ void library_cache_open(struct library_cache *cache, const struct kernel_setup *
                                     .graph = setup->graph,
                                     .constant = constant && setup->context->device->is_host};
     pthread_mutex_init(&cache->lock, NULL);
+}
+
+/* ---- Weights that are held ------------------------------------------------------------------- */
+
+void library_cache_hold(struct library_cache *cache, const struct tensor *weights)
+{
+    cache->held = ir_copies_hold(cache->graph, weights->data);
+    cache->weights = cache->held ? weights : NULL;
+}
+
+/* Under the lock, or where nobody else has the cache. */
+static void hold_weights(struct library_cache *cache)
+{
+    if (cache->weights && !cache->held)
+        cache->held = ir_copies_hold(cache->graph, cache->weights->data);
+}
+
+static void drop_weights(struct library_cache *cache)
+{
+    if (cache->held)
+        ir_copies_drop(cache->graph, cache->weights->data);
+    cache->held = false;
+}
+
+static void need_weights(struct library_cache *cache)
+{
+    hold_weights(cache);
+    cache->in_need = true;
+}
+
+void library_cache_need(struct library_cache *cache)
+{
+    if (!cache->weights)
+        return;
+    pthread_mutex_lock(&cache->lock);
+    need_weights(cache);
+    pthread_mutex_unlock(&cache->lock);
 }
 
 /* ---- What was made --------------------------------------------------------------------------- */
@@ -40,6 +78,7 @@ void library_cache_close(struct library_cache *cache)
         return;
     for (size_t i = 0; cache->made && i < LIBRARY_PROBLEMS; i++)
         drop(cache, &cache->made[i]);
+    drop_weights(cache);
     allocator_free(cache->context->allocator, cache->made);
     pthread_mutex_destroy(&cache->lock);
 }
@@ -96,6 +135,7 @@ static tssa_status *keep_packed(struct kernel_args *args, struct library_cache *
         return NULL;
     struct buffer *scratch;
     TRY(kernel_scratch(args, made->primitive->scratch_bytes, &scratch));
+    hold_weights(cache);
     struct library_packed *packed = allocator_calloc(allocator, 1, sizeof *packed);
     if (packed)
         packed->data = allocator_alloc_aligned(allocator, bytes, LIBRARY_ALIGNMENT);
@@ -112,6 +152,8 @@ static tssa_status *keep_packed(struct kernel_args *args, struct library_cache *
     packed->users = 1;
     packed->bytes = bytes;
     made->packed = packed;
+    if (!cache->in_need)
+        drop_weights(cache);
     ir_graph_forget(cache->graph, weights->tensor->data, tensor_bytes(weights->tensor));
     if (cache->tally)
         atomic_fetch_add_explicit(&cache->tally->packed_bytes, bytes, memory_order_relaxed);
@@ -152,6 +194,8 @@ static tssa_status *fill(struct kernel_args *args, struct library_cache *cache,
     made->problem = *problem;
     made->primitive = cache->context->device->library->make(cache->context, problem);
     tssa_status *status = made->primitive ? keep_packed(args, cache, weights, made) : NULL;
+    if (made->primitive && !made->packed)
+        need_weights(cache); /* which each run of it reads */
     if (cache->tally) {
         atomic_fetch_add_explicit(&cache->tally->primitives, made->primitive != NULL,
                                   memory_order_relaxed);

@@ -40,7 +40,10 @@ struct library_cache {
     const struct ir_graph *graph; /* as in struct kernel_setup */
     /* every run has the same weights; on the host alone, whose memory they are packed in */
     bool constant;
+    const struct tensor *weights; /* a copy (ir/copies.h) that the step holds itself; else NULL */
     pthread_mutex_t lock;
+    bool held;    /* the weights, now */
+    bool in_need; /* they stay held: somebody reads them in runs */
     uint64_t clock;
     struct library_made *made;             /* LIBRARY_PROBLEMS of them; NULL until the first use */
     _Atomic(struct library_made *) latest; /* one of them, which is tried without the lock */
@@ -51,6 +54,14 @@ void library_cache_open(struct library_cache *cache, const struct kernel_setup *
                         bool constant);
 /* NULL is accepted. */
 void library_cache_close(struct library_cache *cache);
+
+/*
+ * Of a step that holds its weights, a constant, itself (kernel.packs): they are held, if they are a
+ * copy, until the library has packed them, and again whenever it packs them for another problem.
+ */
+void library_cache_hold(struct library_cache *cache, const struct tensor *weights);
+/* Before the kernel reads these weights itself, in a run or in all: from now on they are there. */
+void library_cache_need(struct library_cache *cache);
 
 /* The weights of a problem that may want them packed. */
 struct library_weights {

@@ -75,6 +75,7 @@ tssa_status *ir_clone_graph(const struct ir_graph *graph, struct ir_graph **out)
     *copy = *graph;
     copy->body = NULL;
     copy->resources = NULL; /* which go with the graph that they were attached to */
+    copy->copies = NULL;
     copy->source = graph;
     arena_init(&copy->arena, graph->allocator);
     intern_init(&copy->strings, &copy->arena);

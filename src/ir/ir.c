@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "ir/copies.h"
 
 /* ---- Graphs ---------------------------------------------------------------------------------- */
 
@@ -32,6 +33,7 @@ void ir_graph_free(struct ir_graph *graph)
         return;
     for (struct ir_resource *resource = graph->resources; resource; resource = resource->next)
         resource->release(resource);
+    ir_copies_free(graph->copies);
     type_table_free(&graph->types);
     dim_table_free(&graph->dims);
     intern_free(&graph->strings);

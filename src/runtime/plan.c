@@ -11,6 +11,7 @@
 #include "runtime/control.h"
 #include "runtime/crossing.h"
 #include "runtime/executor.h"
+#include "runtime/held_constants.h"
 #include "runtime/placement.h"
 #include "runtime/repeat.h"
 #include "runtime/steady.h"
@@ -524,7 +525,8 @@ static tssa_status *compile(struct compiler *c, struct plan *plan, const struct 
     TRY(compile_block(c, graph->body, &body));
     TRY(symbols_finish(&c->symbols));
     plan->body = body;
-    return compile_defaults(c);
+    TRY(compile_defaults(c));
+    return held_constants_hold(plan);
 }
 
 tssa_status *plan_compile(const struct ir_graph *graph, struct device_context *device,
@@ -580,6 +582,7 @@ void plan_free(struct plan *plan)
     const tssa_allocator *allocator = plan->arena.allocator;
     for (const struct plan_held *held = plan->held; held; held = held->next)
         kernel_release(held->kernel, held->state);
+    held_constants_drop(plan);
     crossing_plan_free(plan);
     arena_clear(&plan->arena);
     allocator_free(allocator, plan);

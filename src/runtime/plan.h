@@ -187,6 +187,7 @@ struct plan {
     struct device_stream *stream; /* of the uploads; NULL: there is one space */
     const struct plan_upload *uploads;
     const struct plan_held *held;
+    const struct plan_held_copy *copies; /* that it holds (held_constants.h) */
     const struct ir_graph *graph;
     const struct block_plan *body;
     uint32_t n_values, n_slots, n_steps; /* values: when the plan was made */

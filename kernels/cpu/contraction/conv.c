@@ -28,6 +28,8 @@ static tssa_status *conv_prepare(const struct ir_op *op, const struct kernel_set
     state->library = ARENA_NEW(setup->arena, struct library_cache);
     TRY_ALLOC(state->library);
     library_cache_open(state->library, setup, has_constant_weights(op));
+    if (has_constant_weights(op))
+        library_cache_hold(state->library, ir_value_constant(op->operands[1].value));
     *result = state;
     return NULL;
 }
@@ -119,8 +121,9 @@ static tssa_status *run_Conv(struct kernel_args *args)
     TRY(conv_by_library(args, &job, y, &done));
     if (done)
         return NULL;
+    library_cache_need(state->library);
     return conv_reference(args, &job, NULL, y, round_row, y);
 }
 
 const struct kernel cpu_kernel_Conv = {
-    .prepare = conv_prepare, .run = run_Conv, .release = conv_release};
+    .prepare = conv_prepare, .run = run_Conv, .release = conv_release, .packs = 1};

@@ -35,6 +35,8 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
         return ERROR(TSSA_MALFORMED, "nothing that a convolution does is named \"%s\"",
                      ir_attr_str(op, CONVOLVE_AFTER, ""));
     library_cache_open(&state->library, setup, w && ir_value_constant(w));
+    if (w && ir_value_constant(w))
+        library_cache_hold(&state->library, ir_value_constant(w));
     *result = state;
     return NULL;
 }
@@ -75,7 +77,10 @@ static tssa_status *plain_sums(struct kernel_args *args, const struct conv_job *
     plain.after = AFTER_NOTHING;
     plain.a = plain.b = 0;
     TRY(conv_library(args, &state_of(args)->library, &plain, sums->data, &done));
-    return done ? NULL : conv_reference(args, &plain, NULL, sums, keep_sums, NULL);
+    if (done)
+        return NULL;
+    library_cache_need(&state_of(args)->library);
+    return conv_reference(args, &plain, NULL, sums, keep_sums, NULL);
 }
 
 static tssa_status *compute_plain(struct kernel_args *args, const struct conv_job *job,
@@ -173,5 +178,8 @@ static bool may_lie_on(const struct ir_op *op, uint32_t result, uint32_t operand
     return operand == CONVOLVE_ADDED;
 }
 
-const struct kernel cpu_kernel_convolve = {
-    .prepare = prepare, .run = run_convolve, .release = release, .may_lie_on = may_lie_on};
+const struct kernel cpu_kernel_convolve = {.prepare = prepare,
+                                           .run = run_convolve,
+                                           .release = release,
+                                           .packs = CONVOLVE_W,
+                                           .may_lie_on = may_lie_on};

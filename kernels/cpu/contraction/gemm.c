@@ -22,6 +22,7 @@ static tssa_status *gemm_prepare(const struct ir_op *op, const struct kernel_set
     attrs->transposed = gemm_transposed_of(op);
     TRY(gemm_panels_make(setup, op, attrs->transposed, &attrs->panels));
     library_cache_open(&attrs->library, setup, gemm_weights(op) != NULL);
+    gemm_panels_hold(&attrs->library, op, attrs->panels);
     *state = attrs;
     return NULL;
 }
@@ -238,5 +239,6 @@ static bool gemm_set_up(struct kernel_args *args, const bool *known, struct kern
 const struct kernel cpu_kernel_Gemm = {.prepare = gemm_prepare,
                                        .run = run_Gemm,
                                        .release = gemm_release,
+                                       .packs = 1,
                                        .set_up = gemm_set_up,
                                        .call_size = sizeof(struct gemm_call)};

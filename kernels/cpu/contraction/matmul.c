@@ -15,6 +15,7 @@ static tssa_status *matmul_prepare(const struct ir_op *op, const struct kernel_s
     TRY_ALLOC(own);
     TRY(gemm_panels_make(setup, op, (struct gemm_transposed){false, false}, &own->panels));
     library_cache_open(&own->library, setup, gemm_weights(op) != NULL);
+    gemm_panels_hold(&own->library, op, own->panels);
     *state = own;
     return NULL;
 }
@@ -208,5 +209,6 @@ static bool matmul_set_up(struct kernel_args *args, const bool *known, struct ke
 const struct kernel cpu_kernel_MatMul = {.prepare = matmul_prepare,
                                          .run = run_MatMul,
                                          .release = matmul_release,
+                                         .packs = 1,
                                          .set_up = matmul_set_up,
                                          .call_size = sizeof(struct matmul_call)};

@@ -103,6 +103,15 @@ tssa_status *gemm_panels_make(const struct kernel_setup *setup, const struct ir_
     return NULL;
 }
 
+void gemm_panels_hold(struct library_cache *cache, const struct ir_op *op, const void *panels)
+{
+    const struct tensor *matrix = ir_value_constant(ir_operand(op, 1));
+    if (!matrix || panels)
+        return;
+    library_cache_hold(cache, matrix);
+    library_cache_need(cache);
+}
+
 void gemm_panels_drop(struct device_context *context, void *panels)
 {
     allocator_free(context->allocator, panels);

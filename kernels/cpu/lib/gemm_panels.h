@@ -22,6 +22,9 @@ const struct tensor *gemm_weights(const struct ir_op *op);
  */
 tssa_status *gemm_panels_make(const struct kernel_setup *setup, const struct ir_op *op,
                               struct gemm_transposed transposed, void **panels);
+/* For as long as the step's cache, operand 1 is held (kernel.packs) unless there are panels, which
+ * are read in its place. */
+void gemm_panels_hold(struct library_cache *cache, const struct ir_op *op, const void *panels);
 /* `panels` may be NULL. */
 void gemm_panels_drop(struct device_context *context, void *panels);
 
