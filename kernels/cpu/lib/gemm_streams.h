@@ -15,7 +15,7 @@
 
 #include "kernels/cpu/lib/gemm.h"
 
-/* By its sizes alone. */
+/* By its sizes, and by the machine, which has up to 8 rows or 16. */
 bool gemm_streams_takes(tssa_dtype dtype, const struct gemm *gemm);
 /* What it takes; threads share the columns. */
 void gemm_streams_run(const struct team *team, const struct gemm *gemm);

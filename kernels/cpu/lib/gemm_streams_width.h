@@ -105,36 +105,37 @@ INLINE void STREAM(stretches)(const struct streams *s, int rows, int64_t begin, 
     }
 }
 
+#define STREAM_ROWS(rows)                                                                          \
+    case rows:                                                                                     \
+        STREAM(stretches)(s, rows, begin, end);                                                    \
+        break;
+
 INLINE void STREAM(streams)(const struct streams *s, int64_t begin, int64_t end)
 {
     switch (s->gemm->m) {
-    case 1:
-        STREAM(stretches)(s, 1, begin, end);
-        break;
-    case 2:
-        STREAM(stretches)(s, 2, begin, end);
-        break;
-    case 3:
-        STREAM(stretches)(s, 3, begin, end);
-        break;
-    case 4:
-        STREAM(stretches)(s, 4, begin, end);
-        break;
-    case 5:
-        STREAM(stretches)(s, 5, begin, end);
-        break;
-    case 6:
-        STREAM(stretches)(s, 6, begin, end);
-        break;
-    case 7:
-        STREAM(stretches)(s, 7, begin, end);
-        break;
-    default:
-        STREAM(stretches)(s, MOST_ROWS, begin, end);
+        STREAM_ROWS(1)
+        STREAM_ROWS(2)
+        STREAM_ROWS(3)
+        STREAM_ROWS(4)
+        STREAM_ROWS(5)
+        STREAM_ROWS(6)
+        STREAM_ROWS(7)
+        STREAM_ROWS(8)
+#if WIDTH == 64
+        STREAM_ROWS(9)
+        STREAM_ROWS(10)
+        STREAM_ROWS(11)
+        STREAM_ROWS(12)
+        STREAM_ROWS(13)
+        STREAM_ROWS(14)
+        STREAM_ROWS(15)
+        STREAM_ROWS(16)
+#endif
     }
 }
 
 #undef lanes
 #undef LANES
+#undef STREAM_ROWS
 #undef STREAM
 #undef WIDTH
