@@ -202,9 +202,44 @@ static void test_recurrence(void **state)
     free(memory);
 }
 
+/* A step that is run with several numbers of rows, of which some may have a copy of the matrix
+ * (device/cpu/onednn/gemm.c), and others read it where it is. */
+static void test_rows_vary(void **state)
+{
+    enum { K = 256, N = 1024, MOST = 100 };
+    static const int64_t rows[] = {64, MOST, 9, 64, 2};
+    struct random random = {59};
+    double *memory = xcalloc(K * N + MOST * K, sizeof *memory);
+    const struct value w = some_matrix(&random, TSSA_FLOAT, K, N, memory);
+    struct value x = some_matrix(&random, TSSA_FLOAT, MOST, K, memory + K * N), y = {0};
+    const struct value *inputs[] = {&x};
+    struct product p = {TSSA_FLOAT, MOST, K, N, "M, 256", "MatMul", "", false, true};
+    char *text = text_of(&p, &w.tensor);
+    struct ir_graph *graph;
+    struct plan *plan;
+    struct run *run;
+    (void)state;
+    no_error(ir_parse(&allocator_default, text, strlen(text), &graph));
+    no_error(ir_infer_graph(graph));
+    no_error(plan_create(graph, test_device(), &plan));
+    no_error(run_create(plan, &allocator_default, NULL, false, &run));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        x.tensor.dims[0] = p.m = rows[i];
+        no_error(run_execute(run, inputs, &y));
+        expect_product(&p, &x.tensor, &w.tensor, &y.tensor);
+        value_release(&y);
+    }
+    run_free(run);
+    plan_free(plan);
+    ir_graph_free(graph);
+    free(text);
+    free(memory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_products),
-                                       cmocka_unit_test(test_recurrence)};
+                                       cmocka_unit_test(test_recurrence),
+                                       cmocka_unit_test(test_rows_vary)};
     return cmocka_run_group_tests_name("constant_weights", tests, NULL, NULL);
 }

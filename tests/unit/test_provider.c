@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/isa.h"
 #include "base/team.h"
 #include "device/cpu/provider.h"
 
@@ -159,6 +160,41 @@ static void test_aliased_products(void **state)
             assert_true(made->scratch_bytes + made->packed_bytes > 0);
         made->table->release(made);
         check_product(engine, &problem, false);
+        check_product(engine, &problem, true);
+    }
+    engine->provider->close(engine);
+}
+
+/* With AVX-512 constants whose rows are a multiple of 4 KiB apart are copied for few rows. */
+static void test_aliased_constants(void **state)
+{
+    static const struct {
+        int64_t m, n, k;
+        bool copied;
+    } products[] = {
+        {2, 1024, 256, true},  {49, 2048, 300, true},  {96, 1024, 256, true},
+        {1, 1024, 256, false}, {97, 1024, 256, false}, {49, 1024, 255, false},
+        {49, 512, 512, false}, {49, 1040, 256, false},
+    };
+    (void)state;
+    struct cpu_engine *engine = open_engine();
+    struct library_problem problem = problem_of(engine, LIBRARY_MATMUL);
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
+        const int64_t m = products[i].m, n = products[i].n, k = products[i].k;
+        problem.matmul = (struct matmul_problem){.batch = 1,
+                                                 .m = m,
+                                                 .n = n,
+                                                 .k = k,
+                                                 .a_row = k,
+                                                 .a_column = 1,
+                                                 .b_row = n,
+                                                 .b_column = 1,
+                                                 .b_constant = 1};
+        struct library_primitive *made = engine->provider->make(engine, &problem);
+        assert_non_null(made);
+        if (isa_level() == ISA_V4 && !getenv(MAX_ISA))
+            assert_int_equal(made->packed_bytes > 0, products[i].copied);
+        made->table->release(made);
         check_product(engine, &problem, true);
     }
     engine->provider->close(engine);
@@ -394,6 +430,7 @@ int main(void)
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_product_of_many_rows),
         cmocka_unit_test(test_aliased_products),
+        cmocka_unit_test(test_aliased_constants),
         cmocka_unit_test(test_declined),
         cmocka_unit_test(test_conv),
         cmocka_unit_test(test_with_avx2),

@@ -12,7 +12,8 @@
 /* What a thread should have to do, in multiplications. */
 #define GRAIN 65536
 
-/* Of more bytes, nothing is in a cache any more when it is read again. */
+/* Of more bytes, nothing is in a cache any more when it is read again. Of two-byte floats, they
+ * would be twice as many in float32. */
 #define MAX_WEIGHTS ((size_t)4 << 20)
 
 const struct tensor *gemm_weights(const struct ir_op *op)
@@ -20,7 +21,7 @@ const struct tensor *gemm_weights(const struct ir_op *op)
     const struct ir_value *value = ir_operand(op, 1);
     const struct tensor *weights = ir_value_constant(value);
     return weights && weights->rank == 2 && !value->uses->next &&
-                   tensor_bytes(weights) <= MAX_WEIGHTS
+                   (weights->dtype == TSSA_FLOAT || tensor_bytes(weights) <= MAX_WEIGHTS)
                ? weights
                : NULL;
 }
@@ -52,6 +53,7 @@ static const struct tensor *matrix_of(const struct ir_op *op, struct gemm_transp
 {
     const struct tensor *matrix = gemm_weights(op);
     return matrix && (matrix->dtype == TSSA_FLOAT || matrix->dtype == TSSA_DOUBLE) &&
+                   tensor_bytes(matrix) <= MAX_WEIGHTS &&
                    matrix->dims[!transposed.b] >= width_of(matrix->dtype) &&
                    tensor_count(matrix) >= MIN_WORK &&
                    is_one_row(ir_operand(op, 0)->type, transposed)

@@ -11,8 +11,9 @@
 #include "kernels/cpu/lib/gemm.h"
 
 /*
- * Operand 1 of a MatMul or a Gemm where a copy of it, in an order in which it is read faster, is
- * worth its memory: a constant matrix that nobody else reads and that a cache holds. Else NULL.
+ * Operand 1 of a MatMul or a Gemm where a copy of it, in an order in which it is read faster, may
+ * be worth its memory: a constant matrix that nobody else reads, of float32, or one that a cache
+ * holds. Else NULL.
  */
 const struct tensor *gemm_weights(const struct ir_op *op);
 

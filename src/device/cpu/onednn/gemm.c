@@ -1,11 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Products of two matrices: oneDNN's sgemm, and of bytes its gemm of these, of which nothing is
- * made beforehand. With AVX2 it may
- * read an operand where it is, a few neighbours of every row at a time. Where rows are a multiple
- * of 2 KiB apart these fall into the same few sets of the cache, and it takes up to 2.7 times as
- * long. Such an operand is copied, some columns of it at a time, to rows that are a bit further
- * apart; a constant one all at once, and never again.
+ * made beforehand. With AVX2 it may read an operand where it is, a few neighbours of every row at a
+ * time. Where rows are a multiple of 2 KiB apart these fall into the same few sets of the cache,
+ * and it takes up to 2.7 times as long. Such an operand is copied, some columns of it at a time, to
+ * rows that are a bit further apart; a constant of up to 4 MiB all at once, and never again.
+ *
+ * With AVX-512 it packs what it reads, and takes as long anyhow, but for few rows by a matrix whose
+ * rows are a multiple of 4 KiB apart. Such a matrix is copied if it is a constant; to copy others
+ * takes as long as it saves. Microseconds without and with that, least of interleaved runs on
+ * matrices of 64 MiB together, one thread:
+ *
+ *     rows  64 x 1024  256 x 1024   512 x 2048   1024 x 1024   768 x 3072
+ *       32    37  53    249  216    1114   776    1081   925
+ *       48    48  56    265  199    1176   676    1371   851   2947  1844
+ *       64                          1042   801    1357   888   2963  1926
+ *       96                                                     4813  3030
+ *      128    99 104    467  409    1866  1562    1903  1656   3848  3633
+ *      256   199 200    786  769    3540  3244    3418  3130
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +41,14 @@ struct product {
 #define COPY_MIN_USES 8
 #define COPY_MAX_THREADS 8
 #define COPY_MAX_ROWS 16384 /* of a panel */
+/* Elements of a constant: 4 MiB. To copy more in each run takes a small part of it. */
+#define COPY_MAX_KEPT (INT64_C(1) << 20)
+
+/* With AVX-512, of constants. */
+#define CONSTANT_ALIASED 1024 /* elements */
+#define CONSTANT_MIN_ROWS 256
+/* More gain too little for the memory. */
+#define CONSTANT_MOST_USES 96
 
 /* The letter and the leading dimension of a row-major matrix, or of one that is read transposed. */
 static bool describe(int64_t rows, int64_t columns, int64_t row, int64_t column, char *letter,
@@ -148,13 +168,26 @@ static bool run_bytes(const struct library_primitive *base, struct device_stream
     return done;
 }
 
+static bool has_isa(unsigned isa)
+{
+    return ((unsigned)dnnl_get_effective_cpu_isa() & isa) == isa;
+}
+
 /* Whether an operand is to be copied, whose elements are used so often. */
 static bool is_aliased(const struct product *p, dnnl_dim_t leading, dnnl_dim_t uses)
 {
-    const unsigned isa = (unsigned)dnnl_get_effective_cpu_isa();
     return leading % ALIASED == 0 && uses >= COPY_MIN_USES && p->k <= COPY_MAX_ROWS &&
-           p->threads <= COPY_MAX_THREADS && (isa & dnnl_cpu_isa_avx2) == dnnl_cpu_isa_avx2 &&
-           (isa & dnnl_cpu_isa_avx512_core) != dnnl_cpu_isa_avx512_core;
+           p->threads <= COPY_MAX_THREADS && has_isa(dnnl_cpu_isa_avx2) &&
+           !has_isa(dnnl_cpu_isa_avx512_core);
+}
+
+/* Whether B, a constant of dense rows, is copied once, after is_aliased has been asked. */
+static bool keeps_copy(const struct product *p)
+{
+    if (p->copies_b)
+        return p->k * p->n <= COPY_MAX_KEPT;
+    return p->b == 'N' && p->ldb % CONSTANT_ALIASED == 0 && p->k >= CONSTANT_MIN_ROWS && p->m > 1 &&
+           p->m <= CONSTANT_MOST_USES && has_isa(dnnl_cpu_isa_avx512_core);
 }
 
 static void release(struct library_primitive *base)
@@ -167,7 +200,7 @@ static void choose_copies(struct product *p, const struct matmul_problem *m)
 {
     p->copies_a = p->a == 'T' && is_aliased(p, p->lda, p->n);
     p->copies_b = p->b == 'N' && is_aliased(p, p->ldb, p->m);
-    if (p->copies_b && m->b_constant && p->ldb == p->n) {
+    if (m->b_constant && p->ldb == p->n && keeps_copy(p)) {
         p->copies_b = false;
         p->ldb += FURTHER;
         p->base.packed_bytes = (size_t)p->k * (size_t)p->ldb * sizeof(float);
