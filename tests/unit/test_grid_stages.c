@@ -128,7 +128,8 @@ static void stages_are_printed(void **state)
     assert_non_null(grid);
     text_init(&text, &allocator_default);
     assert_true(gir_print(grid->parts[grid->n - 1].kernel, &text));
-    assert_non_null(strstr(text_string(&text), "grid of 0 numbers, stage 3, whole rows"));
+    assert_non_null(
+        strstr(text_string(&text), "grid of 0 numbers, stage 3, side by side, whole rows"));
     text_free(&text);
     gir_grid_free(grid);
     ir_graph_free(graph);
