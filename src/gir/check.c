@@ -404,7 +404,8 @@ static bool may_check(const struct gir_kernel *kernel)
 /* What is asked for of the code's form is there. */
 static bool has_form(const struct gir_kernel *kernel)
 {
-    const bool along = kernel->form == GIR_FORM_ROWS_ALONG && !kernel->stage;
+    const bool along = kernel->form == GIR_FORM_ROWS_ALONG ||
+                       (kernel->form == GIR_FORM_ROW_OF_BLOCK && kernel->grid && !kernel->stage);
     return (!kernel->form ||
             (kernel->whole_rows && (along || kernel->form == GIR_FORM_ROWS_ACROSS))) &&
            kernel->lanes <= (kernel->grid ? 0 : GIR_FORM_LANES) &&

@@ -23,6 +23,7 @@ enum gir_form {
     GIR_FORM_ROWS_ACROSS,
     GIR_FORM_COLUMNS,
     GIR_FORM_ITERATIONS,
+    GIR_FORM_ROW_OF_BLOCK, /* of grids alone: gir_kernel.form */
     GIR_FORM_COUNT
 };
 

@@ -261,10 +261,11 @@ struct gir_kernel {
      * there are none, are a group's; 0: of others. */
     uint32_t stage;
     /* What form.h says otherwise, which the bits do not depend on; 0: it does. Measurements and
-     * tests ask for it. Of a grid, GIR_FORM_ROWS_ALONG: a row is long enough for all threads of a
-     * block. GIR_FORM_ROWS_ACROSS: what lies side by side in memory is of
-     * rows that are; what is reduced is then combined in the order of the threads that share a row,
-     * and nothing that varies is stored. */
+     * tests ask for it. Of a grid, GIR_FORM_ROWS_ALONG: rows are long;
+     * GIR_FORM_ROW_OF_BLOCK: and so few that all threads of a block share one.
+     * GIR_FORM_ROWS_ACROSS: what lies side by side in memory is of rows that are; what is reduced
+     * is then combined in the order of the threads that share a row, and nothing that varies is
+     * stored. */
     uint32_t form;  /* of whole rows, GIR_FORM_ROWS_ALONG or _ACROSS */
     uint32_t lanes; /* a power of two, GIR_FORM_LANES at most */
     /* struct gir_arg args[n_args]; struct gir_code codes[n_codes]; */

@@ -271,32 +271,6 @@ static uint32_t count_reductions(const struct gir_maker *maker)
     return n;
 }
 
-/* From here on a row is long enough for a block, as far as there is room there for what it reduces.
- */
-#define LONG_ROW 2048
-#define MOST_OF_BLOCK (40 << 10)
-
-static bool is_long(struct grid_maker *m)
-{
-    const struct gir_grid_part *part = m->part;
-    size_t bytes = 0;
-    if (part->row == 0 || part->sums || m->n_cuts)
-        return false;
-    for (uint32_t i = 0; i < m->maker.n; i++)
-        if (m->maker.codes[i].op == GIR_REDUCE)
-            bytes += LONG_ROW * dtype_info((tssa_dtype)m->maker.codes[i].type)->size;
-    const struct dim *length = grid_count(m, part->dims + part->rank - part->row, part->row);
-    if (bytes == 0 || m->of_block + bytes > MOST_OF_BLOCK || !length || length->low < LONG_ROW)
-        return false;
-    m->of_block += bytes;
-    return true;
-}
-
-static uint32_t find_form(struct grid_maker *m)
-{
-    return grid_is_across(m) ? GIR_FORM_ROWS_ACROSS : is_long(m) ? GIR_FORM_ROWS_ALONG : 0;
-}
-
 static tssa_status *copy_out(struct grid_maker *m)
 {
     const size_t args = m->n_args * sizeof(struct gir_arg),
@@ -311,7 +285,7 @@ static tssa_status *copy_out(struct grid_maker *m)
                                 .columns = m->part->column >= 0,
                                 .grid = 1,
                                 .stage = m->n_cuts ? m->part->stage + 1 : 0,
-                                .form = find_form(m)};
+                                .form = grid_find_form(m)};
     for (uint32_t i = 0; made->form == GIR_FORM_ROWS_ACROSS && i < m->maker.n; i++)
         m->maker.codes[i].inside = 0; /* threads of a tile read rows and terms that there are not */
     memcpy(made + 1, m->args, args);

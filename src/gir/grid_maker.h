@@ -243,6 +243,11 @@ uint32_t grid_stage_of(const struct grid_maker *m, const struct ir_value *value)
 /* Of parts that are made: how many groups there are. Refuses where they are none. */
 void grid_find_groups(struct grid_maker *m);
 
+/* ---- grid_form.c ----------------------------------------------------------------------------- */
+
+/* gir_kernel.form of the part, whose steps are made. Once for each part. */
+uint32_t grid_find_form(struct grid_maker *m);
+
 /* ---- grid_rows.c ----------------------------------------------------------------------------- */
 
 /* Is it an op that has rows, or one that reduces columns? */

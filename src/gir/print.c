@@ -25,6 +25,12 @@ static const char *how_of_whole(const struct gir_arg *arg)
     return arg->is_result ? " result" : "";
 }
 
+static const char *const forms_of_grids[GIR_FORM_COUNT] = {
+    [0] = "",
+    [GIR_FORM_ROWS_ALONG] = "long, ",
+    [GIR_FORM_ROW_OF_BLOCK] = "long, of blocks, ",
+    [GIR_FORM_ROWS_ACROSS] = "side by side, "};
+
 static void print_form(const struct gir_kernel *kernel, struct text *text)
 {
     if (kernel->grid)
@@ -32,9 +38,8 @@ static void print_form(const struct gir_kernel *kernel, struct text *text)
                     kernel->n_numbers == 1 ? "" : "s");
     if (kernel->stage)
         text_printf(text, "stage %" PRIu32 ", ", kernel->stage);
-    text_puts(text, !kernel->grid || !kernel->form         ? ""
-                    : kernel->form == GIR_FORM_ROWS_ACROSS ? "side by side, "
-                                                           : "long, ");
+    if (kernel->grid)
+        text_puts(text, forms_of_grids[kernel->form]);
     text_puts(text, kernel->whole_rows ? "whole rows, args "
                     : kernel->columns  ? "columns, args "
                                        : "args ");

@@ -26,7 +26,7 @@ enum clike_form clike_form(const struct gir_kernel *kernel)
 
 bool clike_has_block(const struct gir_kernel *kernel, enum clike_dialect dialect)
 {
-    return dialect == CLIKE_CUDA && kernel->grid && kernel->form == GIR_FORM_ROWS_ALONG;
+    return dialect == CLIKE_CUDA && kernel->grid && kernel->form == GIR_FORM_ROW_OF_BLOCK;
 }
 
 const char *clike_refuses(const struct gir_kernel *kernel)

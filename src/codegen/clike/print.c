@@ -22,6 +22,7 @@
 #include <stdio.h>
 
 #include "codegen/clike/printer.h"
+#include "gir/form.h"
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
@@ -130,7 +131,8 @@ static void print_combine(const struct printer *p, const struct gir_code *code)
  */
 static unsigned several(const struct printer *p)
 {
-    unsigned work = 0, n = 8;
+    const bool is_long = p->kernel->grid && p->kernel->form == GIR_FORM_ROWS_ALONG;
+    unsigned work = 0, n = is_long ? 16 : 8;
     for (uint32_t i = 0; i < p->kernel->n_codes; i++) {
         const struct gir_code *code = &gir_codes(p->kernel)[i];
         if (p->needed[i])
