@@ -262,9 +262,11 @@ static uint32_t count_sums(const struct gir_code *codes, uint32_t n)
     return sums;
 }
 
+/* Of stages, a block that has few warps has all rows of a group: they are side by side. */
 bool grid_is_across(const struct grid_maker *m)
 {
-    return m->part->sums && (m->across || count_sums(m->maker.codes, m->maker.n) > MOST_ALONG);
+    return m->part->sums &&
+           (m->across || m->n_cuts || count_sums(m->maker.codes, m->maker.n) > MOST_ALONG);
 }
 
 bool grid_multiplies_again(const struct grid_maker *m)
