@@ -31,6 +31,8 @@ void clike_print_ahead(struct printer *p);
 void clike_print_turned(struct printer *p);
 /* 64-bit words of memory of the block that this takes; 0: nothing is turned. */
 uint32_t clike_turned_words(const struct gir_kernel *kernel);
+/* Of rows that blocks have (rows_of_blocks.c). */
+void clike_print_rows_of_blocks(struct printer *p);
 /* How many reductions come before step i, in whatever pass. */
 uint32_t clike_reductions_before(const struct printer *p, uint32_t i);
 
