@@ -28,7 +28,9 @@ enum gir_form {
 };
 
 #define GIR_FORM_LANES 32 /* rows that are across at a time, elements of a vector of long ones */
-#define GIR_FORM_TILE 16  /* elements of a row that are moved together where it becomes lanes */
+/* Elements of a long row that a block reduces at a time: 64 steps of its lanes. */
+#define GIR_FORM_STRETCH 2048
+#define GIR_FORM_TILE 16 /* elements of a row that are moved together where it becomes lanes */
 
 /* Of whole rows. */
 struct gir_across {

@@ -266,7 +266,7 @@ struct gir_kernel {
      * GIR_FORM_ROWS_ACROSS: what lies side by side in memory is of rows that are; what is reduced
      * is then combined in the order of the threads that share a row, and nothing that varies is
      * stored. */
-    uint32_t form;  /* of whole rows, GIR_FORM_ROWS_ALONG or _ACROSS */
+    uint32_t form;  /* of whole rows, GIR_FORM_ROWS_ALONG or _ACROSS, or _ROW_OF_BLOCK */
     uint32_t lanes; /* a power of two, GIR_FORM_LANES at most */
     /* struct gir_arg args[n_args]; struct gir_code codes[n_codes]; */
 };

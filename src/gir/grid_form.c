@@ -10,16 +10,14 @@
  * by one warp of a block is what takes longest there. Beyond, on an H200, an argmax of 4096 such
  * rows took 65 us, and 28 with a warp for each. */
 #define FEW_ROWS 256
-/* What a block has for what it reduces; a stretch (codegen/clike/cuda.h) of each. */
-#define STRETCH 2048
-#define MOST_OF_BLOCK (40 << 10)
 
+/* What a block wants for what it reduces. */
 static size_t count_stretches(const struct grid_maker *m)
 {
     size_t bytes = 0;
     for (uint32_t i = 0; i < m->maker.n; i++)
         if (m->maker.codes[i].op == GIR_REDUCE)
-            bytes += STRETCH * dtype_info((tssa_dtype)m->maker.codes[i].type)->size;
+            bytes += GIR_FORM_STRETCH * dtype_info((tssa_dtype)m->maker.codes[i].type)->size;
     return bytes;
 }
 
@@ -29,7 +27,7 @@ static bool has_few_rows(struct grid_maker *m)
     const struct gir_grid_part *part = m->part;
     const struct dim *rows = grid_count(m, part->dims, part->rank - part->row);
     const size_t bytes = count_stretches(m);
-    if (!rows || rows->high > FEW_ROWS || bytes == 0 || m->of_block + bytes > MOST_OF_BLOCK)
+    if (!rows || rows->high > FEW_ROWS || bytes == 0 || m->of_block + bytes > GRID_MOST_OF_BLOCK)
         return false;
     m->of_block += bytes;
     return true;

@@ -76,3 +76,13 @@ bool grid_is_sure(struct grid_maker *m, uint32_t arg, uint32_t number,
         whole->least = told;
     return whole->least == told;
 }
+
+bool grid_known_count(const struct dim *const *dims, int n, int64_t *product)
+{
+    int64_t size;
+    *product = 1;
+    for (int i = 0; i < n; i++)
+        if (!dim_is_const(dims[i], &size) || __builtin_mul_overflow(*product, size, product))
+            return false;
+    return true;
+}

@@ -10,6 +10,9 @@
 
 #define GRID_MOST_OPERANDS 32 /* of an op */
 #define GRID_MOST_STATES 32   /* of a loop's iterations, in a thread */
+/* Bytes of a block's memory, of all parts of a launch: a kernel has 48 KiB, of which threads that
+ * share rows want some as well. */
+#define GRID_MOST_OF_BLOCK ((size_t)40 << 10)
 
 /* Where an element of a value is: a step for each of its axes, an int64. */
 struct grid_place {
@@ -157,6 +160,8 @@ bool grid_is_sure(struct grid_maker *m, uint32_t arg, uint32_t number,
                   const struct dim *const *dims, int rank);
 /* The product of these dims; NULL: memory ran out. */
 const struct dim *grid_count(struct grid_maker *m, const struct dim *const *dims, int rank);
+/* The same as a number; false: they are not all known, or it is too large. */
+bool grid_known_count(const struct dim *const *dims, int n, int64_t *product);
 
 /* ---- grid_rule.c ----------------------------------------------------------------------------- */
 

@@ -49,23 +49,13 @@ static const struct dim *terms_of(const struct ir_op *op)
     return ir_operand(op, 0)->type->dims[axis_of_terms(op, 0)];
 }
 
-/* The product of n dims; false: they are not all known, or it is too large. */
-static bool count(const struct dim *const *dims, int n, int64_t *product)
-{
-    int64_t size;
-    *product = 1;
-    for (int i = 0; i < n; i++)
-        if (!dim_is_const(dims[i], &size) || __builtin_mul_overflow(*product, size, product))
-            return false;
-    return true;
-}
-
 /* Of all elements; false: nobody knows how many, or too many to say. */
 static bool count_multiplications(const struct ir_op *op, int64_t *multiplications)
 {
     const struct ir_type *type = op->results[0].type;
     int64_t elements, terms;
-    return count(type->dims, type->rank, &elements) && dim_is_const(terms_of(op), &terms) &&
+    return grid_known_count(type->dims, type->rank, &elements) &&
+           dim_is_const(terms_of(op), &terms) &&
            !__builtin_mul_overflow(elements, terms, multiplications);
 }
 
@@ -74,7 +64,8 @@ static bool is_small(const struct ir_op *op)
 {
     const struct ir_type *type = op->results[0].type;
     int64_t elements, m, n, multiplications;
-    if (!count_multiplications(op, &multiplications) || !count(type->dims, type->rank, &elements) ||
+    if (!count_multiplications(op, &multiplications) ||
+        !grid_known_count(type->dims, type->rank, &elements) ||
         !dim_is_const(type->dims[type->rank - 2], &m) ||
         !dim_is_const(type->dims[type->rank - 1], &n))
         return false;
@@ -188,7 +179,7 @@ static uint32_t finish(struct grid_maker *m, const struct ir_op *op, uint32_t su
 static bool add_sums(struct grid_maker *m)
 {
     int64_t elements;
-    if (!count(m->part->dims, m->part->rank - 1, &elements))
+    if (!grid_known_count(m->part->dims, m->part->rank - 1, &elements))
         return grid_refuse(m, "nobody knows how often the product would be computed");
     m->sums += elements;
     return true;
@@ -274,7 +265,7 @@ bool grid_multiplies_again(const struct grid_maker *m)
     int64_t elements, all = 0;
     for (const struct ir_op *op = m->body->first; op; op = op->next) {
         const struct ir_type *type = op->n_results ? op->results[0].type : NULL;
-        if (grid_multiplies(op) && count(type->dims, type->rank, &elements))
+        if (grid_multiplies(op) && grid_known_count(type->dims, type->rank, &elements))
             all += elements;
     }
     return m->sums > MOST_WORK * all;

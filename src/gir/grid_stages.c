@@ -167,22 +167,12 @@ uint32_t grid_stage_of(const struct grid_maker *m, const struct ir_value *value)
 
 /* ---- Groups ---------------------------------------------------------------------------------- */
 
-static bool count_dims(const struct dim *const *dims, int n, int64_t *product)
-{
-    int64_t size;
-    *product = 1;
-    for (int i = 0; i < n; i++)
-        if (!dim_is_const(dims[i], &size) || __builtin_mul_overflow(*product, size, product))
-            return false;
-    return true;
-}
-
 /* Rows of the part, and elements of each; false: nobody knows how many, or they are columns. */
 static bool count_part(const struct gir_grid_part *part, int64_t *rows, int64_t *n)
 {
     const int outer = part->row ? part->rank - part->row : 0;
-    return part->column < 0 && count_dims(part->dims, outer, rows) &&
-           count_dims(part->dims + outer, part->rank - outer, n);
+    return part->column < 0 && grid_known_count(part->dims, outer, rows) &&
+           grid_known_count(part->dims + outer, part->rank - outer, n);
 }
 
 /* The first axis of what is handed on that has more than one element. */

@@ -13,6 +13,8 @@
 #define LEAST_ELEMENTS 1024
 
 #define UNKNOWN INT64_MIN
+/* Elements of the block's memory for each lookup: of codegen/clike/turned.c. */
+#define ROOM 1056
 
 /* Sizes for symbols: primes, so that none is the product of others. */
 static const int64_t primes[] = {37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103};
@@ -123,23 +125,12 @@ static int first_axis(const struct sample *s, uint32_t number, int axis)
     return axis;
 }
 
-/* The product of the dims, where it is the same in every run. */
-static bool count(const struct dim *const *dims, int n, int64_t *product)
-{
-    int64_t size;
-    *product = 1;
-    for (int i = 0; i < n; i++)
-        if (!dim_is_const(dims[i], &size) || __builtin_mul_overflow(*product, size, product))
-            return false;
-    return true;
-}
-
 /* May it be worth while, for all that is known? */
 static bool is_enough(const struct gir_grid_part *part, int from, int to)
 {
     int64_t along, inner;
-    const bool is_along = count(part->dims + from, to - from, &along),
-               is_inner = count(part->dims + to, part->rank - to, &inner);
+    const bool is_along = grid_known_count(part->dims + from, to - from, &along),
+               is_inner = grid_known_count(part->dims + to, part->rank - to, &inner);
     return (!is_along || along >= LEAST_ALONG) && (!is_inner || inner >= LEAST_ALONG) &&
            (!is_along || !is_inner || along >= LEAST_ELEMENTS / inner);
 }
@@ -157,8 +148,15 @@ static bool stores_in_order(const struct sample *s, const struct gir_kernel *ker
     return good;
 }
 
+/* Bytes of an element of each lookup: beside what other parts of the launch have of the block. */
+static bool has_room(const struct grid_maker *m, uint32_t bytes)
+{
+    return bytes <= GIR_MAX_TURNED && m->of_block + (size_t)bytes * ROOM <= GRID_MOST_OF_BLOCK;
+}
+
 /* The first lookup says along which axes: others are turned if they go along the same. */
-static void mark(const struct sample *s, struct gir_grid_part *part, int last)
+static void mark(const struct sample *s, const struct grid_maker *m, struct gir_grid_part *part,
+                 int last)
 {
     struct gir_kernel *kernel = part->kernel;
     struct gir_code *codes = (struct gir_code *)gir_codes(kernel); /* the kernel is being made */
@@ -171,7 +169,7 @@ static void mark(const struct sample *s, struct gir_grid_part *part, int last)
         const uint32_t size = dtype_info((tssa_dtype)codes[i].type)->size;
         const int own = first_axis(s, number, axis),
                   from = part->turned_from > own ? part->turned_from : own;
-        if (bytes + size > GIR_MAX_TURNED || !is_enough(part, from, axis + 1))
+        if (!has_room(m, bytes + size) || !is_enough(part, from, axis + 1))
             continue;
         bytes += size;
         part->turned_from = from;
@@ -209,7 +207,7 @@ void grid_find_turned(struct grid_maker *m, struct gir_grid_part *part)
         const int last = last_axis(s, part->rank);
         find_growth(s, part);
         if (last > 0 && stores_in_order(s, part->kernel, last))
-            mark(s, part, last);
+            mark(s, m, part, last);
     }
     allocator_free(m->grid->allocator, s);
 }

@@ -22,8 +22,8 @@
 #undef MEET
 #undef FIRST_PATCH
 #undef PATCHES_AT_ONCE
-#undef PATCH_THREAD
-#undef PATCH_THREADS
+#undef BLOCK_THREAD
+#undef BLOCK_THREADS
 /* No launch has these. */
 #undef EACH_ROW
 #undef EACH_ELEMENT
@@ -50,8 +50,8 @@ static int fake_x;
 
 #define FIRST_PATCH block
 #define PATCHES_AT_ONCE blocks
-#define PATCH_THREAD ((int)fake_y * FAKE_WIDTH + fake_x)
-#define PATCH_THREADS ((int)fake_height * FAKE_WIDTH)
+#define BLOCK_THREAD ((int)fake_y * FAKE_WIDTH + fake_x)
+#define BLOCK_THREADS ((int)fake_height * FAKE_WIDTH)
 
 /* The first group's thread does what all of them do. */
 #define EACH_ROW_OF_TILE(r, rows, shift)                                                           \
@@ -60,9 +60,6 @@ static int fake_x;
          r < (rows); r += blocks << (shift))
 
 /* A block's row: lanes of the first warp are threads. */
-#define STRETCH 2048
-#define BLOCK_THREADS 256
-#define BLOCK_THREAD ((int)(fake_y * FAKE_WIDTH + fake_x))
 #define EACH_ROW_OF_BLOCK(r, rows) for (int64_t r = block; r < (rows); r += blocks)
 #define TELL_BLOCK(type, name, combine, lanes)                                                     \
     SHARED(type, all_of_##lanes[FAKE_WIDTH]);                                                      \

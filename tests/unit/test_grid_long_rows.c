@@ -71,6 +71,32 @@ static void which_form(void **state)
     }
 }
 
+/* What a block has room for is that of all parts of a launch. */
+static void room_is_shared(void **state)
+{
+    static const struct {
+        const char *rows;
+        bool turned;
+    } all[] = {{"f32[3, 2048]", true}, {"f64[3, 2048]", false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char text[500];
+        struct ir_graph *graph;
+        snprintf(text, sizeof text,
+                 FUSED_GRAPH("%%x: %s, %%z: f64[64, 64]", "%%x, %%z",
+                             "%%p: %s, %%q: f64[64, 64]) { %%r = Softmax(%%p) {axis = -1} "
+                             "%%t = access(%%q) {rule = [permute(1, 0)]} return(%%r, %%t)",
+                             "%%y, %%u"),
+                 all[i].rows, all[i].rows);
+        struct gir_grid *grid = build(text, &graph);
+        assert_int_equal(grid->n, 2);
+        assert_int_equal(grid->parts[0].kernel->form, GIR_FORM_ROW_OF_BLOCK);
+        assert_int_equal(grid->parts[1].turned_to != 0, all[i].turned);
+        gir_grid_free(grid);
+        ir_graph_free(graph);
+    }
+}
+
 static void forms_are_checked(void **state)
 {
     static const char wrong[] = "kernel: 2 arguments and 14 steps";
@@ -182,8 +208,8 @@ static int run_on(const char *device)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(which_form),
-                                       cmocka_unit_test(forms_are_checked),
-                                       cmocka_unit_test(what_is_inside)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(which_form), cmocka_unit_test(room_is_shared),
+        cmocka_unit_test(forms_are_checked), cmocka_unit_test(what_is_inside)};
     return cmocka_run_group_tests(tests, NULL, NULL) + grids_run_on_each(run_on);
 }

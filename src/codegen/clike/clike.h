@@ -52,10 +52,9 @@ enum clike_dialect { CLIKE_CUDA, CLIKE_OPENCL, CLIKE_SHIM };
 #define CLIKE_OPENCL_ROUNDING " -cl-fp32-correctly-rounded-divide-sqrt" /* where there is that */
 #define CLIKE_SHIM_OPTIONS "-ffp-contract=off -fno-math-errno -fno-strict-aliasing"
 
-#define CLIKE_BLOCK_THREADS 256
 enum clike_form { CLIKE_ELEMENTS, CLIKE_ROWS, CLIKE_COLUMNS, CLIKE_TILES, CLIKE_TURNED };
 enum clike_form clike_form(const struct gir_kernel *kernel);
-/* Of rows: does a block of CLIKE_BLOCK_THREADS share one, in this dialect? */
+/* Of rows: do all threads of a block share one, in this dialect? */
 bool clike_has_block(const struct gir_kernel *kernel, enum clike_dialect dialect);
 
 /* A parameter, of an argument but for the last five. */

@@ -158,9 +158,6 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 
 /* Rows of blocks: what the first warp's lanes have comes to what all threads know. Before it is
  * told the next time they have met. */
-#define STRETCH 2048 /* RADIX steps of lanes */
-#define BLOCK_THREADS 256
-#define BLOCK_THREAD TILE_THREAD
 #define EACH_ROW_OF_BLOCK(r, rows) for (int64_t r = block; r < (rows); r += blocks)
 #define TELL_BLOCK(type, name, combine, lanes)                                                     \
     __shared__ type all_of_##lanes;                                                                \
@@ -182,11 +179,11 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 #define MEET __syncthreads()
 #define MEET_IN_MEMORY __syncthreads()
 
-/* What threads of a block do of a patch. Blocks are of 8 warps: see launcher.c. */
+/* What threads of a block do of a patch, or of a row. Blocks are of 8 warps: see launcher.c. */
 #define FIRST_PATCH block
 #define PATCHES_AT_ONCE blocks
-#define PATCH_THREAD TILE_THREAD
-#define PATCH_THREADS (MOST_WARPS * LANE_COUNT)
+#define BLOCK_THREAD TILE_THREAD
+#define BLOCK_THREADS (MOST_WARPS * LANE_COUNT)
 
 /* The lanes of a warp: what each of them has, what each of them does, and what all come to. */
 #define LANE ((int)threadIdx.x)

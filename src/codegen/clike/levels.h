@@ -80,10 +80,10 @@
     const int count_inner = IN_PATCH((inner)-begin_inner),                                         \
               count_along = IN_PATCH((along)-begin_along)
 #define IS_IN_PATCH(a, b) ((a) < count_along && (b) < count_inner)
-#define AT_PATCH(turn) ((turn)*PATCH_THREADS + PATCH_THREAD)
+#define AT_PATCH(turn) ((turn)*BLOCK_THREADS + BLOCK_THREAD)
 #define PATCH_AHEAD 4
 #define EACH_TIME_OF_PATCH(first)                                                                  \
-    for (int first = 0; first < (1 << PATCH_SHIFT) / PATCH_THREADS; first += PATCH_AHEAD)
+    for (int first = 0; first < (1 << PATCH_SHIFT) / BLOCK_THREADS; first += PATCH_AHEAD)
 #define EACH_OF_PATCH(next, first, low, high, bits)                                                \
     UNROLL for (int next = first, low = 0, high = 0;                                               \
                 low = AT_PATCH(next) & ((1 << (bits)) - 1), high = AT_PATCH(next) >> (bits),       \

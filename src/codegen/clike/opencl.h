@@ -135,8 +135,8 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 /* What threads of a block do of a patch. */
 #define FIRST_PATCH block
 #define PATCHES_AT_ONCE blocks
-#define PATCH_THREAD (WARP * LANE_COUNT + LANE)
-#define PATCH_THREADS ((int)get_local_size(1) * LANE_COUNT)
+#define BLOCK_THREAD (WARP * LANE_COUNT + LANE)
+#define BLOCK_THREADS ((int)get_local_size(1) * LANE_COUNT)
 
 /* The lanes of a warp, which is the whole block: what each of them has, what each of them does, and
  * what all come to. */

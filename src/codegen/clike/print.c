@@ -50,10 +50,10 @@ static void print_threads(struct printer *p)
         clike_print_turned(p);
         return;
     }
-    if (clike_reads_ahead(p))
+    const bool ahead = clike_reads_ahead(p);
+    if (ahead)
         clike_print_ahead(p);
-    clike_open_block(p,
-                     clike_reads_ahead(p) ? "EACH_THREAD_FROM(first, i, n)" : "EACH_THREAD(i, n)");
+    clike_open_block(p, ahead ? "EACH_THREAD_FROM(first, i, n)" : "EACH_THREAD(i, n)");
     clike_print_steps(p);
     clike_close_block(p);
 }
@@ -92,6 +92,7 @@ static void print_terms(struct printer *p, const char *comes_to)
     clike_close_block(p);
     clike_come_to(p, comes_to);
 }
+
 uint32_t clike_reductions_before(const struct printer *p, uint32_t reduction)
 {
     uint32_t n = 0;

@@ -5,15 +5,26 @@
  * stretch is a whole group of steps.
  */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "codegen/clike/walk.h"
+#include "gir/form.h"
+
+/* As text. */
+#define TEXT_OF(number) #number
+#define NUMBER(number) TEXT_OF(number)
+#define STRETCH NUMBER(GIR_FORM_STRETCH)
 
 static const struct clike_walk along_block = {"i", "BLOCK_THREAD", "BLOCK_THREADS", "n"};
 
 /* What all threads compute of a stretch; those behind the row's end the last element again. */
 static void print_stretch(struct printer *p)
 {
-    clike_open_block(p, "UNROLL for (int next = 0; next < STRETCH / BLOCK_THREADS; next++)");
+    char head[100];
+    snprintf(head, sizeof head,
+             "UNROLL_BY(%u) for (int next = 0; next < " STRETCH " / BLOCK_THREADS; next++)",
+             clike_several(p));
+    clike_open_block(p, head);
     clike_line(p, "const int64_t at = BLOCK_THREAD + next * BLOCK_THREADS,");
     clike_line(p, "              i = begin + at < n ? begin + at : n - 1;");
     clike_print_steps(p);
@@ -41,7 +52,7 @@ static void combine_stretch(const struct printer *p, const char *number)
 static void print_first_warp(struct printer *p)
 {
     clike_open_block(p, "if (WARP == 0)");
-    clike_line(p, "const int count = n - begin < STRETCH ? (int)(n - begin) : STRETCH;");
+    clike_line(p, "const int count = n - begin < " STRETCH " ? (int)(n - begin) : " STRETCH ";");
     clike_line(p, "int at = LANE;");
     clike_open_block(p, "for (; at + 7 * LANE_COUNT < count; at += 8 * LANE_COUNT)");
     clike_open_block(p, "UNROLL for (int next = 0; next < 8; next++)");
@@ -60,11 +71,11 @@ static void print_stretches(struct printer *p)
     EACH_REDUCTION(p, i)
     {
         clike_indent(p);
-        text_printf(p->text, "SHARED(%s, b%" PRIu32 "[STRETCH]);\n",
+        text_printf(p->text, "SHARED(%s, b%" PRIu32 "[" STRETCH "]);\n",
                     clike_type_of(gir_codes(p->kernel)[i].type), i);
     }
     clike_begin_levels(p);
-    clike_open_block(p, "for (int64_t begin = 0; begin < n; begin += STRETCH)");
+    clike_open_block(p, "for (int64_t begin = 0; begin < n; begin += " STRETCH ")");
     print_stretch(p);
     clike_line(p, "MEET;");
     print_first_warp(p);

@@ -87,8 +87,8 @@ static inline int shim_turn(int turn, int count)
 #define MEET (void)0
 #define FIRST_PATCH shim_thread
 #define PATCHES_AT_ONCE SHIM_THREADS
-#define PATCH_THREAD 0
-#define PATCH_THREADS 1
+#define BLOCK_THREAD 0
+#define BLOCK_THREADS 1
 
 #define LANES(type, name) type name[LANE_COUNT]
 #define OF_LANE(name) name[LANE]

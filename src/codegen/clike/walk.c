@@ -105,11 +105,7 @@ void clike_print_combine(const struct printer *p, const struct gir_code *code)
  * registers lack, and compilers take long. */
 #define MOST_WORK 400
 
-/*
- * How many elements a thread has under way: it reads all of them before it needs the first, and so
- * waits for memory once. A power of two, which divides RADIX.
- */
-static unsigned several(const struct printer *p)
+unsigned clike_several(const struct printer *p)
 {
     const bool is_long = p->kernel->grid && p->kernel->form == GIR_FORM_ROWS_ALONG;
     unsigned work = 0, n = is_long ? 16 : 8;
@@ -232,7 +228,7 @@ static void print_several(struct printer *p, const struct clike_walk *walk, unsi
 
 void clike_print_walk(struct printer *p, const struct clike_walk *walk)
 {
-    const unsigned each = several(p);
+    const unsigned each = clike_several(p);
     if (each > 1) {
         print_several(p, walk, each);
         return;

@@ -36,6 +36,10 @@ void clike_carry_levels(struct printer *p, unsigned steps);
 void clike_join_levels(const struct printer *p);
 void clike_come_to(const struct printer *p, const char *format);
 
+/* How many elements a thread has under way: it reads all of them before it needs the first, and so
+ * waits for memory once. A power of two, which divides RADIX. */
+unsigned clike_several(const struct printer *p);
+
 /* What a thread goes over. */
 struct clike_walk {
     const char *number, *from, *step, *end;

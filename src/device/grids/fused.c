@@ -342,7 +342,8 @@ static tssa_status *look_at_sizes(const struct call *call)
     return NULL;
 }
 
-/* Are the elements there that threads do not look for? */
+/* Are the elements there that threads do not look for? They are unless inference errs: sizes of one
+ * name are one number before a kernel is asked. */
 static tssa_status *look_at_counts(const struct call *call, const struct gir_grid_part *part)
 {
     for (uint32_t k = 0; k < part->kernel->n_args; k++) {
