@@ -17,6 +17,7 @@
 #ifndef TSSA_DEVICE_KERNEL_H
 #define TSSA_DEVICE_KERNEL_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/arena.h"
@@ -80,12 +81,20 @@ struct kernel_tally {
     atomic_size_t packed_bytes;        /* held now */
 };
 
+/* What steps of a plan have packed of constants that several of them read: device/library_cache.h.
+ */
+struct library_shelf {
+    pthread_mutex_t lock;
+    struct library_packed *first;
+};
+
 /* What `prepare` is lent. */
 struct kernel_setup {
     struct arena *arena;            /* for the state; lives as long as the step */
     struct device_context *context; /* outlives the step */
     struct kernel_tally *tally;     /* as long as the step; NULL: nobody asks */
     const struct ir_graph *graph;   /* outlives the step; NULL: nobody knows where constants lie */
+    struct library_shelf *shelf;    /* outlives the step; NULL: there is none */
 };
 
 /*

@@ -6,6 +6,17 @@
 #include "base/clock.h"
 #include "ir/copies.h"
 
+void library_shelf_open(struct library_shelf *shelf)
+{
+    pthread_mutex_init(&shelf->lock, NULL);
+    shelf->first = NULL;
+}
+
+void library_shelf_close(struct library_shelf *shelf)
+{
+    pthread_mutex_destroy(&shelf->lock);
+}
+
 void library_cache_open(struct library_cache *cache, const struct kernel_setup *setup,
                         bool constant)
 {
@@ -14,6 +25,9 @@ void library_cache_open(struct library_cache *cache, const struct kernel_setup *
                                     .graph = setup->graph,
                                     .constant = constant && setup->context->device->is_host};
     pthread_mutex_init(&cache->lock, NULL);
+    library_shelf_open(&cache->own);
+    cache->shelf = &cache->own;
+    cache->plan_shelf = setup->shelf;
 }
 
 /* ---- Weights that are held ------------------------------------------------------------------- */
@@ -22,6 +36,9 @@ void library_cache_hold(struct library_cache *cache, const struct tensor *weight
 {
     cache->held = ir_copies_hold(cache->graph, weights->data);
     cache->weights = cache->held ? weights : NULL;
+    cache->known = weights->data;
+    if (cache->plan_shelf)
+        cache->shelf = cache->plan_shelf;
 }
 
 /* Under the lock, or where nobody else has the cache. */
@@ -55,18 +72,40 @@ void library_cache_need(struct library_cache *cache)
 
 /* ---- What was made --------------------------------------------------------------------------- */
 
-static void drop(struct library_cache *cache, struct library_made *made)
+static void forget_packed(struct library_cache *cache, struct library_packed *packed)
 {
     const tssa_allocator *allocator = cache->context->allocator;
+    struct library_packed **at = &cache->shelf->first;
+    while (*at != packed)
+        at = &(*at)->next;
+    *at = packed->next;
+    if (cache->tally)
+        atomic_fetch_sub_explicit(&cache->tally->packed_bytes, packed->bytes, memory_order_relaxed);
+    allocator_free(allocator, packed->data);
+    allocator_free(allocator, packed);
+}
+
+/* Gives up what has been packed, if nobody else uses it. */
+static void drop_packed(struct library_cache *cache, struct library_made *made)
+{
+    struct library_packed *packed = made->packed;
+    if (!packed)
+        return;
+    pthread_mutex_lock(&cache->shelf->lock);
+    struct library_made **at = &packed->users;
+    while (*at != made)
+        at = &(*at)->before;
+    *at = made->before;
+    if (!packed->users)
+        forget_packed(cache, packed);
+    pthread_mutex_unlock(&cache->shelf->lock);
+}
+
+static void drop(struct library_cache *cache, struct library_made *made)
+{
+    drop_packed(cache, made);
     if (made->primitive)
         made->primitive->table->release(made->primitive);
-    if (made->packed && --made->packed->users == 0) {
-        if (cache->tally)
-            atomic_fetch_sub_explicit(&cache->tally->packed_bytes, made->packed->bytes,
-                                      memory_order_relaxed);
-        allocator_free(allocator, made->packed->data);
-        allocator_free(allocator, made->packed);
-    }
     made->primitive = NULL;
     made->packed = NULL;
     made->used = 0;
@@ -80,6 +119,7 @@ void library_cache_close(struct library_cache *cache)
         drop(cache, &cache->made[i]);
     drop_weights(cache);
     allocator_free(cache->context->allocator, cache->made);
+    library_shelf_close(&cache->own);
     pthread_mutex_destroy(&cache->lock);
 }
 
@@ -112,51 +152,84 @@ static size_t packed_bytes(const struct library_weights *weights,
     return primitive->packed_bytes ? primitive->packed_bytes : weights->widened_bytes;
 }
 
-static bool share_packed(struct library_cache *cache, struct library_made *made)
+/* ---- The shelf: under its lock --------------------------------------------------------------- */
+
+static void use_packed(struct library_packed *packed, struct library_made *made)
+{
+    made->packed = packed;
+    made->before = packed->users;
+    packed->users = made;
+}
+
+static bool share_packed(const struct library_cache *cache, struct library_made *made)
 {
     const struct primitive_table *table = made->primitive->table;
-    for (size_t i = 0; i < LIBRARY_PROBLEMS; i++) {
-        const struct library_made *other = &cache->made[i];
-        if (!other->packed || !table->same_packing(other->primitive, made->primitive))
+    for (struct library_packed *packed = cache->shelf->first; packed; packed = packed->next) {
+        const struct library_primitive *other = packed->users->primitive;
+        if (packed->weights != cache->known || other->table != table ||
+            !table->same_packing(other, made->primitive))
             continue;
-        made->packed = other->packed;
-        made->packed->users++;
+        use_packed(packed, made);
         return true;
     }
     return false;
 }
 
-static tssa_status *keep_packed(struct kernel_args *args, struct library_cache *cache,
-                                const struct library_weights *weights, struct library_made *made)
+static tssa_status *add_packed(struct kernel_args *args, struct library_cache *cache,
+                               const struct library_weights *weights, struct library_made *made,
+                               size_t bytes, void *scratch)
 {
     const tssa_allocator *allocator = cache->context->allocator;
-    const size_t bytes = packed_bytes(weights, made->primitive);
-    if (!cache->constant || bytes == 0 || share_packed(cache, made))
-        return NULL;
-    struct buffer *scratch;
-    TRY(kernel_scratch(args, made->primitive->scratch_bytes, &scratch));
-    hold_weights(cache);
     struct library_packed *packed = allocator_calloc(allocator, 1, sizeof *packed);
+    bool done = true;
     if (packed)
         packed->data = allocator_alloc_aligned(allocator, bytes, LIBRARY_ALIGNMENT);
-    bool done = true;
-    tssa_status *status = packed && packed->data ? pack(args, weights, made->primitive,
-                                                        packed->data, scratch->data, &done)
-                                                 : status_out_of_memory();
-    buffer_release(scratch);
+    tssa_status *status = packed && packed->data
+                              ? pack(args, weights, made->primitive, packed->data, scratch, &done)
+                              : status_out_of_memory();
     if (status || !done) {
         allocator_free(allocator, packed ? packed->data : NULL);
         allocator_free(allocator, packed);
         return status;
     }
-    packed->users = 1;
     packed->bytes = bytes;
-    made->packed = packed;
+    packed->weights = cache->known;
+    packed->next = cache->shelf->first;
+    cache->shelf->first = packed;
+    use_packed(packed, made);
+    if (cache->tally)
+        atomic_fetch_add_explicit(&cache->tally->packed_bytes, bytes, memory_order_relaxed);
+    return NULL;
+}
+
+static tssa_status *find_packed(struct kernel_args *args, struct library_cache *cache,
+                                const struct library_weights *weights, struct library_made *made,
+                                size_t bytes)
+{
+    struct buffer *scratch;
+    if (share_packed(cache, made))
+        return NULL;
+    TRY(kernel_scratch(args, made->primitive->scratch_bytes, &scratch));
+    hold_weights(cache);
+    tssa_status *status = add_packed(args, cache, weights, made, bytes, scratch->data);
+    buffer_release(scratch);
+    return status;
+}
+
+static tssa_status *keep_packed(struct kernel_args *args, struct library_cache *cache,
+                                const struct library_weights *weights, struct library_made *made)
+{
+    const size_t bytes = packed_bytes(weights, made->primitive);
+    if (!cache->constant || bytes == 0)
+        return NULL;
+    pthread_mutex_lock(&cache->shelf->lock);
+    tssa_status *status = find_packed(args, cache, weights, made, bytes);
+    pthread_mutex_unlock(&cache->shelf->lock);
+    if (!made->packed)
+        return status;
     if (!cache->in_need)
         drop_weights(cache);
     ir_graph_forget(cache->graph, weights->tensor->data, tensor_bytes(weights->tensor));
-    if (cache->tally)
-        atomic_fetch_add_explicit(&cache->tally->packed_bytes, bytes, memory_order_relaxed);
     return NULL;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a step keeps of its device's library: primitives, made at the first use of a problem, and
- * weights that are constants, packed once. Thread-safe.
+ * weights that are constants, packed once, for all steps of the plan that want them so.
+ * Thread-safe.
  */
 #ifndef TSSA_DEVICE_LIBRARY_CACHE_H
 #define TSSA_DEVICE_LIBRARY_CACHE_H
@@ -11,9 +12,11 @@
 #include "device/device.h"
 #include "device/library.h"
 
-/* Constant weights in the layout of one or more primitives. */
+/* Constant weights in the layout of one or more primitives, on a shelf. */
 struct library_packed {
-    uint32_t users; /* primitives */
+    struct library_packed *next;
+    const void *weights;        /* as the graph has them; NULL: one step's alone */
+    struct library_made *users; /* the last one of them */
     size_t bytes;
     void *data;
 };
@@ -26,6 +29,7 @@ struct library_made {
     struct library_problem problem;
     struct library_primitive *primitive; /* NULL: the library declined */
     struct library_packed *packed;       /* NULL: packed in each run, or not at all */
+    struct library_made *before;         /* who used that before; under the shelf's lock */
     atomic_uint runs;
     atomic_uint_least64_t used; /* when last; 0: never, the entry is free */
 };
@@ -41,6 +45,9 @@ struct library_cache {
     /* every run has the same weights; on the host alone, whose memory they are packed in */
     bool constant;
     const struct tensor *weights; /* a copy (ir/copies.h) that the step holds itself; else NULL */
+    const void *known;            /* weights that other steps may read, too; else NULL */
+    struct library_shelf own, *plan_shelf; /* the latter may be NULL */
+    struct library_shelf *shelf;           /* that it uses: of known weights the plan's */
     pthread_mutex_t lock;
     bool held;    /* the weights, now */
     bool in_need; /* they stay held: somebody reads them in runs */
@@ -48,6 +55,10 @@ struct library_cache {
     struct library_made *made;             /* LIBRARY_PROBLEMS of them; NULL until the first use */
     _Atomic(struct library_made *) latest; /* one of them, which is tried without the lock */
 };
+
+/* Nothing is on it when it is closed. */
+void library_shelf_open(struct library_shelf *shelf);
+void library_shelf_close(struct library_shelf *shelf);
 
 /* May not be moved afterwards; the context's device has a library. */
 void library_cache_open(struct library_cache *cache, const struct kernel_setup *setup,

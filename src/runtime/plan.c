@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "device/library_cache.h"
 #include "ir/fuse.h"
 #include "ir/memory.h"
 #include "runtime/caller_device.h"
@@ -341,8 +342,11 @@ static tssa_status *bind_kernel(struct compiler *c, const struct ir_op *op, stru
         return refuse(op);
     if (!step->kernel)
         return prefix_with_op(control_prepare(op, &plan->arena, &step->state), op);
-    const struct kernel_setup setup = {
-        .arena = &plan->arena, .context = context, .tally = &plan->tally, .graph = plan->graph};
+    const struct kernel_setup setup = {.arena = &plan->arena,
+                                       .context = context,
+                                       .tally = &plan->tally,
+                                       .graph = plan->graph,
+                                       .shelf = &plan->shelf};
     return hold_kernel(plan, step,
                        prefix_with_op(kernel_prepare(step->kernel, op, &setup, &step->state), op));
 }
@@ -538,6 +542,7 @@ tssa_status *plan_compile(const struct ir_graph *graph, struct device_context *d
     plan->device = device;
     plan->host = device->host ? device->host : device;
     arena_init(&plan->arena, allocator);
+    library_shelf_open(&plan->shelf);
     struct compiler compiler = {0};
     arena_init(&compiler.scratch, allocator);
     tssa_status *status = compile(&compiler, plan, graph);
@@ -584,6 +589,7 @@ void plan_free(struct plan *plan)
         kernel_release(held->kernel, held->state);
     held_constants_drop(plan);
     crossing_plan_free(plan);
+    library_shelf_close(&plan->shelf);
     arena_clear(&plan->arena);
     allocator_free(allocator, plan);
 }

@@ -218,7 +218,9 @@ struct plan {
     const char *driven;
     bool runs_fused;          /* there is a fuse op that no kernel takes: values have two names */
     const step_run *poisoned; /* what the steps do besides (poison.h); NULL: they do nothing else */
-    struct kernel_tally tally; /* the one thing that changes while the plan runs */
+    /* The two things that change while the plan runs. */
+    struct kernel_tally tally;
+    struct library_shelf shelf;
 };
 
 /* TSSA_UNSUPPORTED when an op has no kernel: the message names node, operator and version. Graph

@@ -55,9 +55,10 @@ static int64_t width_of(int shape)
     return 20 - shape;
 }
 
-/* y = Conv(x, w), padded, with w a constant or a parameter. */
-static void write_program(struct text *text, const char *dtype, bool constant)
+/* y = Conv(x, w), padded, with w a constant or a parameter; computed twice, the mean of both. */
+static void write_program(struct text *text, const char *dtype, bool constant, bool twice)
 {
+    static const char conv[] = "Conv@11(%x, %w) {pads = [1, 1, 1, 1]}\n";
     text_printf(text, "graph @g opset(\"\": 18) ir_version(8) (%%x: %s[1, %d, H, W]", dtype,
                 CHANNELS);
     if (!constant)
@@ -68,8 +69,15 @@ static void write_program(struct text *text, const char *dtype, bool constant)
                     CHANNELS);
     for (int64_t i = 0; constant && i < WEIGHTS; i++)
         text_printf(text, "%s%g", i ? ", " : "", (double)weight_of(i));
-    text_printf(text, "%s%%y = Conv@11(%%x, %%w) {pads = [1, 1, 1, 1]}\nreturn(%%y)\n}\n",
-                constant ? "]}\n" : "");
+    text_printf(text, "%s", constant ? "]}\n" : "");
+    if (twice)
+        text_printf(text,
+                    "%%a = %s%%b = %s%%c = Add@14(%%a, %%b)\n"
+                    "%%half = Constant() {value = %s[] 0.5}\n%%y = Mul@14(%%c, %%half)\n",
+                    conv, conv, dtype);
+    else
+        text_printf(text, "%%y = %s", conv);
+    text_printf(text, "return(%%y)\n}\n");
 }
 
 struct program {
@@ -78,14 +86,14 @@ struct program {
     struct plan *plan;
 };
 
-static tssa_status *program_open(struct program *p, const tssa_allocator *allocator,
-                                 const char *dtype, bool constant)
+static tssa_status *program_open_as(struct program *p, const tssa_allocator *allocator,
+                                    const char *dtype, bool constant, bool twice)
 {
     struct text text;
     memset(p, 0, sizeof *p);
     device_context_open(&p->context, device_find(NULL), allocator, NULL);
     text_init(&text, &allocator_default);
-    write_program(&text, dtype, constant);
+    write_program(&text, dtype, constant, twice);
     tssa_status *status = ir_parse(allocator, text_string(&text), text.size, &p->graph);
     text_free(&text);
     if (!status)
@@ -93,6 +101,12 @@ static tssa_status *program_open(struct program *p, const tssa_allocator *alloca
     if (!status)
         status = plan_create(p->graph, &p->context, &p->plan);
     return status;
+}
+
+static tssa_status *program_open(struct program *p, const tssa_allocator *allocator,
+                                 const char *dtype, bool constant)
+{
+    return program_open_as(p, allocator, dtype, constant, false);
 }
 
 static void program_close(struct program *p)
@@ -270,6 +284,26 @@ static void test_tally(void **state)
     program_close(&p);
 }
 
+/* Steps that read the same constant have one copy of it in a layout, as long as one of them is
+ * there: of more shapes than a step keeps, in turn, all are forgotten and made again. */
+static void test_readers_share(void **state)
+{
+    (void)state;
+    struct program p;
+    struct run *run;
+    int wrong;
+    no_error(program_open_as(&p, &allocator_default, "f32", true, true));
+    no_error(run_create(p.plan, &allocator_default, NULL, false, &run));
+    for (int i = 0; i < 2 * SHAPES; i++) {
+        no_error(convolve(run, TSSA_FLOAT, i % SHAPES, constant_weights(), false, &wrong));
+        assert_int_equal(wrong, 0);
+        assert_int_equal(p.plan->tally.packed_bytes,
+                         TSSA_HAVE_ONEDNN ? WEIGHTS * sizeof(float) : 0);
+    }
+    run_free(run);
+    program_close(&p);
+}
+
 /* After the first run of a shape no memory is taken for it but that of the result. */
 static void test_packed_once(void **state)
 {
@@ -327,6 +361,7 @@ int main(void)
         cmocka_unit_test(test_weights_that_change),
         cmocka_unit_test(test_halves),
         cmocka_unit_test(test_tally),
+        cmocka_unit_test(test_readers_share),
         cmocka_unit_test(test_packed_once),
         cmocka_unit_test(test_every_allocation_fails_once),
     };
