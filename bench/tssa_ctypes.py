@@ -132,6 +132,7 @@ class _SessionOptions(_Options):
         ("dump_user", c_void_p),
         ("allow_tf32", c_int),
         ("precision", c_int),
+        ("no_winograd", c_int),
     ]
 
 

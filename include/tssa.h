@@ -610,6 +610,12 @@ typedef struct tssa_session_options {
      */
     int allow_tf32;
     tssa_precision precision;
+    /*
+     * Convolutions of TSSA_FLOAT, 3x3 without strides, of many channels and pixels, are computed by
+     * Winograd's algorithm where the device's library can ("cpu", with AVX-512): in 0.45 to 0.9 of
+     * the time, with about twice the rounding errors (docs/numerics.md). Not 0: never.
+     */
+    int no_winograd;
 } tssa_session_options;
 
 /* Refuses, with TSSA_UNSUPPORTED and the node named, a model that holds an operator tssa cannot

@@ -131,7 +131,8 @@ static tssa_status *dump_session(struct job *job)
                                           .compile = TSSA_COMPILE_WAIT,
                                           .dump = print_stage,
                                           .dump_user = &printer,
-                                          .precision = job->arguments.common.precision};
+                                          .precision = job->arguments.common.precision,
+                                          .no_winograd = job->arguments.common.no_winograd};
     TRY(tssa_session_create(job->model, &options, &job->session));
     if (!printer.found)
         complain("note: --dump-ir=%s: the session fuses nothing, so there are no kernels",
@@ -203,7 +204,8 @@ static tssa_status *make_session(struct job *job)
                                           .remark_user = &remarks,
                                           .poison = job->arguments.poison,
                                           .precision = job->arguments.common.precision,
-                                          .allow_tf32 = job->arguments.common.allow_tf32};
+                                          .allow_tf32 = job->arguments.common.allow_tf32,
+                                          .no_winograd = job->arguments.common.no_winograd};
     tssa_status *status = tssa_session_create(job->model, &options, &job->session);
     if (!status)
         status = remarks_settle(&remarks, job->model);

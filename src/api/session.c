@@ -93,8 +93,10 @@ static tssa_status *finish_graph(const struct tssa_session *session,
 static tssa_status *make_first(const struct tssa_session *session, const struct tssa_model *model,
                                const tssa_session_options *options, struct session_graph *first)
 {
-    const tssa_session_options quiet = {
-        .struct_size = sizeof quiet, .compile = TSSA_COMPILE_OFF, .precision = options->precision};
+    const tssa_session_options quiet = {.struct_size = sizeof quiet,
+                                        .compile = TSSA_COMPILE_OFF,
+                                        .precision = options->precision,
+                                        .no_winograd = options->no_winograd};
     TRY(session_graph_clone(model, session->device, &quiet, first));
     return finish_graph(session, first);
 }

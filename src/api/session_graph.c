@@ -109,6 +109,8 @@ static const char *const layouts[] = {
     "fold_pads",     "fold_scales", "widen_convs",     "common_subexpressions",
     "lay_out_convs", "dead_code",   "append_to_convs", "dead_code"};
 
+static const char *const winograd = "winograd_convs";
+
 /* Is any of it another op now? */
 static tssa_status *find_convolve(void *context, struct ir_op *op)
 {
@@ -128,6 +130,8 @@ static tssa_status *lay_out(struct ir_graph *graph, const struct device *device,
                                       .convolves = device->library->convolves};
     tssa_status *status =
         pipeline_run_passes(graph, layouts, sizeof layouts / sizeof *layouts, &pipeline);
+    if (!status && !options->no_winograd)
+        status = pipeline_run_passes(graph, &winograd, 1, &pipeline);
     evaluator_free(&evaluator);
     *done = false;
     return status ? status : ir_block_walk(graph->body, find_convolve, done);

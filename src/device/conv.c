@@ -62,7 +62,8 @@ bool conv_problem(const struct conv_job *job, tssa_dtype dtype, struct library_p
                                   .added = job->added != NULL,
                                   .after = job->after,
                                   .a = bits_of(job->a),
-                                  .b = bits_of(job->b)};
+                                  .b = bits_of(job->b),
+                                  .winograd = job->winograd};
     for (int i = 0; i < w->rank; i++) {
         conv->in[i] = w->in[i];
         conv->out[i] = w->out[i];

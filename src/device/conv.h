@@ -24,6 +24,7 @@ struct conv_job {
     const struct tensor *added; /* to the sums; NULL: nothing */
     enum convolve_after after;  /* what is done to them then, with the numbers */
     float a, b;
+    bool winograd; /* as convolve allows it */
 };
 
 tssa_status *conv_decode(const struct ir_op *op, struct conv_attrs *attrs);

@@ -76,6 +76,8 @@ struct conv_problem {
      * sums, and then: */
     int64_t added;
     int64_t after, a, b; /* enum convolve_after, and the bits of the numbers A and B of it */
+    /* 1: of constant weights, it may be computed by Winograd's algorithm, by the CPU's library. */
+    int64_t winograd;
     /* Of these: the address of a struct library_quantizer that lives as long as who asks, in whose
      * bytes the result is, with a bias of INT32; 0: sums are. */
     int64_t quantizer;
@@ -121,7 +123,8 @@ struct library_primitive {
 
 /* False: it failed, and the result holds nothing of use. */
 struct primitive_table {
-    /* Do both want weights in one layout? As pack, NULL where packed_bytes is always 0. */
+    /* Do both, of this table, want weights in one layout? As pack, NULL where packed_bytes is always
+     * 0. */
     bool (*same_packing)(const struct library_primitive *a, const struct library_primitive *b);
     /* Row-major weights of the host into `packed`, with scratch memory as for `run`. */
     bool (*pack)(const struct library_primitive *primitive, const void *weights, void *packed,

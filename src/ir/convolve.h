@@ -6,7 +6,8 @@
  *     y = after(Conv(x, w, bias) + added)      convolve(x, w, bias, added)
  *
  * bias and added may be absent. Where x_last is 1, channels are the last axis of x, not the second;
- * where y_last is, those of y, and of added, which has y's shape.
+ * where y_last is, those of y, and of added, which has y's shape. Where winograd is 1, sums may be
+ * those of Winograd's algorithm (winograd_convs), and a NaN or infinity may reach its neighbours.
  */
 #ifndef TSSA_IR_CONVOLVE_H
 #define TSSA_IR_CONVOLVE_H
@@ -23,6 +24,7 @@ enum { CONVOLVE_X, CONVOLVE_W, CONVOLVE_BIAS, CONVOLVE_ADDED, CONVOLVE_OPERANDS 
 
 #define CONVOLVE_X_LAST "x_last"
 #define CONVOLVE_Y_LAST "y_last"
+#define CONVOLVE_WINOGRAD "winograd" /* 1: the library may use Winograd's algorithm */
 #define CONVOLVE_AFTER "after" /* a name of ir/after.def; absent: nothing */
 #define CONVOLVE_A "after_a"
 #define CONVOLVE_B "after_b"

@@ -237,10 +237,52 @@ static void test_networks(void **state)
     assert_true(steps > PROGRAMS);
 }
 
+/* Does a convolution of the session say so? */
+static void find_winograd(void *user, const char *stage, const char *text, size_t size)
+{
+    (void)size;
+    if (strcmp(stage, "session") == 0)
+        *(bool *)user = strstr(text, "winograd = 1") != NULL;
+}
+
+static bool allows_winograd(tssa_model *model, int no_winograd)
+{
+    bool found = false;
+    const tssa_session_options options = {.struct_size = sizeof options,
+                                          .dump = find_winograd,
+                                          .dump_user = &found,
+                                          .no_winograd = no_winograd};
+    tssa_session *session;
+    no_error(tssa_session_create(model, &options, &session));
+    tssa_session_free(session);
+    return found;
+}
+
+static void test_sessions_refuse_winograd(void **state)
+{
+    static const char program[] =
+        "graph @g opset(\"\": 18) ir_version(8) (%x: f32[1, 64, 20, 20]) -> (%y) {\n"
+        "%shape = Constant() {value = i64[4] [64, 64, 3, 3]}\n"
+        "%w = ConstantOfShape(%shape) {value = f32[1] [0.5]}\n%y = Conv(%x, %w)\nreturn(%y)\n}\n";
+    const tssa_optimize_options passes = {
+        .struct_size = sizeof passes, .level = 2, .target = TSSA_TARGET_SESSION};
+    tssa_context *context;
+    tssa_model *model;
+    (void)state;
+    no_error(tssa_context_create(NULL, &context));
+    no_error(model_text_load(context, program, &model));
+    no_error(tssa_model_optimize(model, &passes));
+    assert_int_equal(allows_winograd(model, 0), TSSA_HAVE_ONEDNN);
+    assert_false(allows_winograd(model, 1));
+    tssa_model_free(model);
+    tssa_context_free(context);
+}
+
 int main(void)
 {
     /* Beside the tests' folder; see base/plugin.h. */
     setenv("TSSA_PLUGIN_DIR", TSSA_BUILD_DIR, 0);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_networks)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_networks),
+                                       cmocka_unit_test(test_sessions_refuse_winograd)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

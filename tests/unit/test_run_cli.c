@@ -73,6 +73,7 @@ static void runs_recorded_data(void **state)
     expect_good(RUN(start, start_data, "--compare", start_data), "matches");
     expect_good(RUN(start, start_data, "--poison", "--compare", start_data), "matches");
     expect_good(RUN(start, start_data, "--allow-tf32", "--compare", start_data), "matches");
+    expect_good(RUN(start, start_data, "--no-winograd", "--compare", start_data), "matches");
     expect_good(RUN(start, start_data), "f32[16, 8]");
     expect_good(RUN(ssd, ssd_data, "--boxes"), "7 detections");
     expect_good(RUN(start, start_data, "--repeat", "3", "-q", "-t", "1"), "3 runs: min");

@@ -101,7 +101,8 @@ static tssa_status *make_session(struct subject *subject, bool profile)
                                           .compile = compile,
                                           .data_share = subject->share,
                                           .precision = subject->precision,
-                                          .allow_tf32 = subject->allow_tf32};
+                                          .allow_tf32 = subject->allow_tf32,
+                                          .no_winograd = subject->no_winograd};
     return tssa_session_create(subject->model, &options, &subject->session);
 }
 
@@ -190,7 +191,8 @@ enum exit_code subject_open(struct subject *subject, const struct bench_argument
                                 .compile = arguments->common.compile,
                                 .precision = arguments->common.precision,
                                 .share = arguments->share,
-                                .allow_tf32 = arguments->common.allow_tf32};
+                                .allow_tf32 = arguments->common.allow_tf32,
+                                .no_winograd = arguments->common.no_winograd};
     progress("loading %s", target->name);
     tssa_status *status = load(subject, arguments, bytes);
     if (status)

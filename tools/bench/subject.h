@@ -36,7 +36,7 @@ struct subject {
     tssa_compile compile;
     tssa_precision precision;
     double share; /* as tssa_session_options.data_share */
-    bool allow_tf32;
+    bool allow_tf32, no_winograd;
     bool counted; /* the device counts, and told `work` of the latest run */
     tssa_session_work work;
     tssa_memory_use use;          /* of runs, as subject_read_memory found it last */

@@ -82,7 +82,7 @@ struct common_arguments {
     unsigned compile;         /* a tssa_compile, or COMPILE_UNSAID while options are read */
     const char *kernel_cache; /* as it was given; NULL: not at all */
     bool quiet, external_links;
-    bool allow_tf32; /* as tssa_session_options has it */
+    bool allow_tf32, no_winograd; /* as tssa_session_options has them */
 };
 
 /* Every tool puts what it does by default in its place. */

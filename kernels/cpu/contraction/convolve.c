@@ -13,7 +13,7 @@ extern const struct kernel cpu_kernel_convolve;
 
 struct convolve_state {
     struct conv_attrs attrs;
-    bool x_last, y_last;
+    bool x_last, y_last, winograd;
     enum convolve_after after;
     float a, b;
     struct library_cache library;
@@ -28,6 +28,7 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
     TRY(conv_decode(op, &state->attrs));
     state->x_last = ir_attr_int(op, CONVOLVE_X_LAST, 0) != 0;
     state->y_last = ir_attr_int(op, CONVOLVE_Y_LAST, 0) != 0;
+    state->winograd = ir_attr_int(op, CONVOLVE_WINOGRAD, 0) != 0;
     state->after = convolve_after_find(ir_attr_str(op, CONVOLVE_AFTER, ""));
     state->a = ir_attr_float(op, CONVOLVE_A, 0);
     state->b = ir_attr_float(op, CONVOLVE_B, 0);
@@ -151,7 +152,8 @@ static tssa_status *run_convolve(struct kernel_args *args)
                            .y_last = state->y_last,
                            .after = state->after,
                            .a = state->a,
-                           .b = state->b};
+                           .b = state->b,
+                           .winograd = state->winograd};
     struct tensor x, *y;
     int64_t dims[TSSA_MAX_RANK];
     bool done = false;

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Convolutions by Winograd's algorithm against plain loops in double: channels first and last,
+ * strips with a rest, several images in one, dilations, uneven pads, what is added and done to
+ * sums; and where it is not worth it.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/isa.h"
+#include "common/op_run.h"
+#include "device/cpu/provider.h"
+#include "ir/convolve.h"
+
+/* The algorithm adds what is up to about ten times as large as what comes of it. */
+#define NEAR 1e-6
+#define EACH 7 /* every so manieth element is compared */
+
+static struct cpu_engine *open_engine(void)
+{
+    const struct cpu_provider *found = cpu_provider_open();
+    if (!found)
+        skip();
+    struct cpu_engine *engine = found->open();
+    assert_non_null(engine);
+    return engine;
+}
+
+static float *random_image(size_t count, uint32_t seed)
+{
+    float *data = aligned_alloc(LIBRARY_ALIGNMENT, (count / 16 + 1) * LIBRARY_ALIGNMENT);
+    assert_non_null(data);
+    random_floats(data, count, seed);
+    return data;
+}
+
+/* ---- What is right --------------------------------------------------------------------------- */
+
+static int64_t place(const struct conv_problem *c, bool y, int64_t n, int64_t channel, int64_t row,
+                     int64_t column)
+{
+    const int64_t *size = y ? c->out : c->in, channels = y ? c->out_channels : c->in_channels;
+    return (y ? c->y_last : c->x_last)
+               ? ((n * size[0] + row) * size[1] + column) * channels + channel
+               : ((n * channels + channel) * size[0] + row) * size[1] + column;
+}
+
+static double sum_at(const struct conv_problem *c, const float *x, const float *w, int64_t n,
+                     int64_t o, int64_t row, int64_t column)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < c->in_channels; i++)
+        for (int64_t k = 0; k < 9; k++) {
+            const int64_t at_row = row + k / 3 * c->dilation[0] - c->pad_begin[0],
+                          at_column = column + k % 3 * c->dilation[1] - c->pad_begin[1];
+            if (at_row >= 0 && at_row < c->in[0] && at_column >= 0 && at_column < c->in[1])
+                sum += (double)x[place(c, false, n, i, at_row, at_column)] *
+                       (double)w[(o * c->in_channels + i) * 9 + k];
+        }
+    return sum;
+}
+
+static void compare(const struct conv_problem *c, const float *x, const float *w, const float *bias,
+                    const float *before, const float *y)
+{
+    const int64_t pixels = c->out[0] * c->out[1], count = c->batch * c->out_channels * pixels;
+    for (int64_t i = 0; i < count; i += EACH) {
+        const int64_t n = i / pixels / c->out_channels, o = i / pixels % c->out_channels,
+                      row = i % pixels / c->out[1], column = i % c->out[1],
+                      at = place(c, true, n, o, row, column);
+        double right = sum_at(c, x, w, n, o, row, column) + (c->biased ? (double)bias[o] : 0) +
+                       (c->added ? (double)before[at] : 0);
+        if (c->after == AFTER_relu)
+            right = fmax(right, 0);
+        if (!(fabs((double)y[at] - right) <= NEAR * (double)c->in_channels))
+            fail_msg("element %lld: %g where %g is right", (long long)i, (double)y[at], right);
+    }
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+static struct device_place at(const void *memory)
+{
+    return (struct device_place){(void *)(uintptr_t)memory, 0};
+}
+
+/* Twice, since the second run may not depend on what the first left behind. */
+static void run_twice(const struct library_primitive *made, const struct library_call *call,
+                      const float *before, size_t count)
+{
+    for (int i = 0; i < 2; i++) {
+        memcpy(call->result.memory, before, count * sizeof *before);
+        assert_true(made->table->run(made, NULL, call));
+    }
+}
+
+static void check(struct cpu_engine *engine, struct conv_problem *c, bool expected)
+{
+    struct library_problem problem;
+    for (int i = 0; i < 2; i++)
+        c->out[i] = c->in[i] + c->pad_begin[i] + c->pad_end[i] - 2 * c->dilation[i];
+    memset(&problem, 0, sizeof problem);
+    problem.kind = LIBRARY_CONV;
+    problem.dtype = TSSA_FLOAT;
+    problem.threads = engine->provider->threads(2);
+    problem.conv = *c;
+    struct library_primitive *made = engine->provider->make(engine, &problem);
+    assert_non_null(made);
+    const bool by_winograd = strstr(made->name, "wino") != NULL;
+    assert_true(expected || !by_winograd);
+    assert_true(by_winograd || !expected || isa_level() < ISA_V4);
+    const size_t results = (size_t)(c->batch * c->out_channels * c->out[0] * c->out[1]);
+    float *x = random_image((size_t)(c->batch * c->in_channels * c->in[0] * c->in[1]), 1),
+          *w = random_image((size_t)(c->out_channels * c->in_channels * 9), 2),
+          *bias = random_image((size_t)c->out_channels, 3), *before = random_image(results, 4),
+          *y = random_image(results, 5), *packed = random_image(made->packed_bytes / 4, 6),
+          *scratch = random_image(made->scratch_bytes / 4, 7);
+    memset(scratch, 0xff, made->scratch_bytes); /* NaN everywhere */
+    assert_true(made->table->pack(made, w, packed, scratch));
+    const struct library_call call = {.operands = {at(x), at(packed), at(c->biased ? bias : NULL)},
+                                      .result = at(y),
+                                      .scratch = at(scratch)};
+    run_twice(made, &call, before, results);
+    compare(c, x, w, bias, before, y);
+    made->table->release(made);
+    float *all[] = {x, w, bias, before, y, packed, scratch};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+}
+
+static struct conv_problem square(int64_t in_channels, int64_t out_channels, int64_t size)
+{
+    return (struct conv_problem){.rank = 2,
+                                 .batch = 1,
+                                 .groups = 1,
+                                 .in_channels = in_channels,
+                                 .out_channels = out_channels,
+                                 .in = {size, size},
+                                 .kernel = {3, 3},
+                                 .stride = {1, 1},
+                                 .dilation = {1, 1},
+                                 .pad_begin = {1, 1},
+                                 .pad_end = {1, 1},
+                                 .x_last = 1,
+                                 .y_last = 1,
+                                 .winograd = 1};
+}
+
+static void test_layouts_and_what_is_done_to_sums(void **state)
+{
+    struct cpu_engine *engine = open_engine();
+    (void)state;
+    for (int i = 0; i < 16; i++) {
+        struct conv_problem c = square(64, 80, 20);
+        c.x_last = i & 1;
+        c.y_last = i >> 1 & 1;
+        c.biased = i >> 2 & 1;
+        c.added = c.y_last && (i & 8);
+        c.after = i & 8 ? AFTER_relu : AFTER_NOTHING;
+        check(engine, &c, true);
+    }
+    engine->provider->close(engine);
+}
+
+/* More pixels than a strip has, with a rest; and images of which several are one. */
+static void test_strips(void **state)
+{
+    static const int64_t sizes[][3] = {
+        {1, 67, 50}, {1, 41, 99}, {3, 18, 19}, {5, 12, 13}, {2, 45, 45}};
+    struct cpu_engine *engine = open_engine();
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int last = 0; last < 2; last++) {
+            struct conv_problem c = square(64, 64, 0);
+            c.batch = sizes[i][0];
+            c.in[0] = sizes[i][1];
+            c.in[1] = sizes[i][2];
+            c.x_last = c.y_last = last;
+            c.added = last;
+            check(engine, &c, true);
+        }
+    engine->provider->close(engine);
+}
+
+static void test_dilations_and_pads(void **state)
+{
+    static const int64_t cases[][7] = {{2, 2, 2, 2, 2, 2, 33},
+                                       {3, 1, 3, 0, 1, 3, 40},
+                                       {1, 4, 0, 5, 4, 0, 50},
+                                       {1, 1, 2, 0, 0, 2, 24},
+                                       {4, 4, 4, 4, 4, 4, 48}};
+    struct cpu_engine *engine = open_engine();
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct conv_problem c = square(64, 64, cases[i][6]);
+        for (int k = 0; k < 2; k++) {
+            c.dilation[k] = cases[i][k];
+            c.pad_begin[k] = cases[i][2 + k];
+            c.pad_end[k] = cases[i][4 + k];
+        }
+        c.batch = 1 + (int64_t)i % 2;
+        c.added = i % 2;
+        check(engine, &c, true);
+    }
+    engine->provider->close(engine);
+}
+
+/* Few channels or pixels, pictures with short sides, weights that grow too much, and where it is
+ * not allowed. */
+static void test_declined(void **state)
+{
+    struct cpu_engine *engine = open_engine();
+    (void)state;
+    struct conv_problem few = square(32, 64, 20), odd = square(72, 64, 20),
+                        small = square(64, 64, 14), short_sides = square(64, 64, 30),
+                        refused = square(64, 64, 20);
+    for (int i = 0; i < 2; i++)
+        short_sides.dilation[i] = short_sides.pad_begin[i] = short_sides.pad_end[i] = 6;
+    refused.winograd = 0;
+    struct conv_problem *all[] = {&few, &odd, &small, &short_sides, &refused};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        check(engine, all[i], false);
+    engine->provider->close(engine);
+}
+
+int main(void)
+{
+    /* Beside the tests' folder; see base/plugin.h. */
+    setenv("TSSA_PLUGIN_DIR", TSSA_BUILD_DIR, 0);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_layouts_and_what_is_done_to_sums),
+        cmocka_unit_test(test_strips),
+        cmocka_unit_test(test_dilations_and_pads),
+        cmocka_unit_test(test_declined),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
