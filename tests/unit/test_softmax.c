@@ -84,7 +84,7 @@ static void check_bits(int64_t n)
     x[n + 11] = -104.5f;
     x[2 * n + 13] = NAN;
     memcpy(place, x, sizeof x);
-    softmax_of_lines(TSSA_FLOAT, place, exps, 3, n);
+    softmax_of_lines(TSSA_FLOAT, place, exps, 3, n, (const int64_t[]){n, n, n});
     struct op_run t;
     op_begin(&t, IR_OP_Softmax, 13);
     op_add(&t, TSSA_FLOAT, 2, (const int64_t[]){3, n}, x);

@@ -208,51 +208,97 @@ static void global_norms(void **state)
     }
 }
 
+/* ---- Attention ------------------------------------------------------------------------------- */
+
 enum { QUERIES = 31, TOTAL = 150, SIZE = 70, VALUES = 25 };
 
-static void attention_as(int64_t mode, const float *q, const float *k, const float *v, float *y,
-                         float *scores)
+/* Products of a[i] and b[i * step], added by fused multiply-adds: fewer than 64 * 64. */
+static float fused_sum_of(const float *a, const float *b, int64_t step, int64_t n)
+{
+    float groups = 0, rest = 0;
+    for (int64_t i = 0; i < n; i++) {
+        rest = f32_fma(a[i], b[i * step], rest);
+        if (i % 64 == 63) {
+            groups += rest;
+            rest = 0;
+        }
+    }
+    return n < 64 ? rest : groups + rest;
+}
+
+/* 32 to 64 products as of an innermost axis, a multiple of 8. */
+static float dot_of(const float *a, const float *b, int64_t n)
+{
+    float lanes[32] = {0};
+    for (int64_t i = 0; i < n; i++)
+        lanes[i % 32] += a[i] * b[i];
+    for (int half = 16; half > 0; half /= 2)
+        for (int k = 0; k < half; k++)
+            lanes[k] += lanes[k + half];
+    return lanes[0];
+}
+
+/* One item and one head. */
+struct sizes {
+    int64_t queries, total, size, values;
+};
+
+static void attention_as(int64_t mode, const struct sizes *n, const float *q, const float *k,
+                         const float *v, float *y, float *scores)
 {
     struct op_run t;
     op_begin(&t, IR_OP_Attention, 23);
     op_int(&t, "qk_matmul_output_mode", mode);
     op_float(&t, "scale", 0.3f);
-    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, QUERIES, SIZE}, q);
-    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, TOTAL, SIZE}, k);
-    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, TOTAL, VALUES}, v);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, n->queries, n->size}, q);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, n->total, n->size}, k);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, n->total, n->values}, v);
     op_outputs(&t, 4);
     op_go(&t);
-    memcpy(y, t.outputs[0].tensor.data, QUERIES * VALUES * sizeof(float));
-    memcpy(scores, t.outputs[3].tensor.data, QUERIES * TOTAL * sizeof(float));
+    memcpy(y, t.outputs[0].tensor.data, (size_t)(n->queries * n->values) * sizeof(float));
+    memcpy(scores, t.outputs[3].tensor.data, (size_t)(n->queries * n->total) * sizeof(float));
     op_close(&t);
 }
 
+static void check_attention(struct sizes n, bool dots)
+{
+    static float q[QUERIES * SIZE], k[TOTAL * SIZE], v[TOTAL * SIZE];
+    static float raw[QUERIES * TOTAL], weights[QUERIES * TOTAL], got[QUERIES * TOTAL];
+    static float y[QUERIES * SIZE], sums[QUERIES * SIZE];
+    const int64_t dims[] = {n.queries, n.total};
+    const size_t scores = (size_t)(n.queries * n.total);
+    random_floats(q, (size_t)(n.queries * n.size), 5);
+    random_floats(k, (size_t)(n.total * n.size), 6);
+    random_floats(v, (size_t)(n.total * n.values), 7);
+    for (int64_t i = 0; i < n.queries; i++)
+        for (int64_t p = 0; p < n.total; p++) {
+            const float *query = q + i * n.size, *key = k + p * n.size;
+            raw[i * n.total + p] =
+                0.3f * (dots ? dot_of(query, key, n.size) : fused_sum_of(query, key, 1, n.size));
+        }
+    apply(IR_OP_Softmax, "axis", 1, 2, dims, raw, 0, NULL, weights, scores);
+    for (int64_t i = 0; i < n.queries * n.values; i++)
+        sums[i] =
+            fused_sum_of(weights + i / n.values * n.total, v + i % n.values, n.values, n.total);
+    attention_as(0, &n, q, k, v, y, got);
+    expect_bits(got, raw, scores);
+    expect_bits(y, sums, (size_t)(n.queries * n.values));
+    attention_as(3, &n, q, k, v, y, got);
+    expect_bits(got, weights, scores);
+}
+
+/* Tiles of all heights, columns that fill vectors and that do not, and a query alone. */
 static void attention(void **state)
 {
     (void)state;
-    static float q[QUERIES * SIZE], k[TOTAL * SIZE], v[TOTAL * VALUES];
-    static float raw[QUERIES * TOTAL], weights[QUERIES * TOTAL], got[QUERIES * TOTAL];
-    float y[QUERIES * VALUES], sums[QUERIES * VALUES], terms[TOTAL];
-    const int64_t dims[] = {QUERIES, TOTAL};
-    random_floats(q, QUERIES * SIZE, 5);
-    random_floats(k, TOTAL * SIZE, 6);
-    random_floats(v, TOTAL * VALUES, 7);
-    for (int i = 0; i < QUERIES * TOTAL; i++) {
-        for (int j = 0; j < SIZE; j++)
-            terms[j] = q[i / TOTAL * SIZE + j] * k[i % TOTAL * SIZE + j];
-        raw[i] = 0.3f * sum_of(terms, SIZE);
-    }
-    apply(IR_OP_Softmax, "axis", 1, 2, dims, raw, 0, NULL, weights, QUERIES * TOTAL);
-    for (int i = 0; i < QUERIES * VALUES; i++) {
-        for (int p = 0; p < TOTAL; p++)
-            terms[p] = weights[i / VALUES * TOTAL + p] * v[p * VALUES + i % VALUES];
-        sums[i] = sum_of(terms, TOTAL);
-    }
-    attention_as(0, q, k, v, y, got);
-    expect_bits(got, raw, QUERIES * TOTAL);
-    expect_bits(y, sums, QUERIES * VALUES);
-    attention_as(3, q, k, v, y, got);
-    expect_bits(got, weights, QUERIES * TOTAL);
+    for (int64_t queries = 1; queries <= QUERIES; queries++)
+        check_attention((struct sizes){queries, TOTAL, SIZE, VALUES}, false);
+    for (int64_t queries = 2; queries <= 14; queries += 3)
+        for (int64_t values = 15; values <= 49; values++)
+            check_attention((struct sizes){queries, 79 + values, 64, values}, false);
+    check_attention((struct sizes){1, TOTAL, 64, 64}, true);
+    check_attention((struct sizes){1, 5, 40, 17}, true);
+    check_attention((struct sizes){1, TOTAL, 24, 32}, false);
 }
 
 int main(void)

@@ -2,31 +2,19 @@
 /*
  * Attention (ai.onnx 23, 24): scaled dot products, softcap, masks, softmax, of as many queries at a
  * time as leave their scores in the cache. DOUBLE is computed in double, narrower types in float32
- * and rounded once; sums are those of ir/reduction.def over an axis that is not the innermost one:
- * of products of queries and keys, one element after the other, and of weighed values, one position
- * after the other. A masked position counts for nothing, whatever its key and value hold; a row
- * with no position left is 0.
+ * and rounded once; sums are those of ir/reduction.def over an axis that is not the innermost one,
+ * by fused multiply-adds: of products of queries and keys, one element after the other, and of
+ * weighed values, one position after the other. A query alone reads each key once, and sums
+ * products with it as of an innermost axis (lib/gemm_dots.h). A masked position counts for nothing,
+ * whatever its key and value hold; a row with no position left is 0.
  */
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
-#include "kernels/cpu/attention/attention.h"
+#include "kernels/cpu/attention/attention_rows.h"
 #include "kernels/cpu/lib/lines.h"
-#include "kernels/cpu/lib/reduce_levels.h"
-#include "kernels/cpu/lib/strided.h"
-#include "kernels/cpu/normalization/softmax.h"
 
 enum { QUERY, KEY, VALUE, MASK, PAST_KEY, PAST_VALUE, LENGTHS, OPERANDS };
-enum { Y, PRESENT_KEY, PRESENT_VALUE, SCORES, RESULTS };
-enum scores_mode { SCORES_RAW, SCORES_CAPPED, SCORES_MASKED, SCORES_SOFTMAX };
-
-struct attention_attrs {
-    int64_t q_heads, kv_heads; /* 0: not given */
-    enum scores_mode scores;
-    bool causal, scaled;
-    double scale, softcap;
-};
 
 static tssa_status *attention_prepare(const struct ir_op *op, const struct kernel_setup *setup,
                                       const void **state)
@@ -55,13 +43,6 @@ static tssa_status *attention_prepare(const struct ir_op *op, const struct kerne
 
 /* ---- Operands -------------------------------------------------------------------------------- */
 
-/* [batch][heads][length][size] wherever the elements are; strides in elements. */
-struct heads {
-    const struct tensor *tensor;
-    int64_t batch, heads, length, size;
-    int64_t batch_step, head_step, length_step;
-};
-
 static tssa_status *heads_init(struct heads *h, const struct tensor *x, int64_t given)
 {
     char text[160];
@@ -79,24 +60,6 @@ static tssa_status *heads_init(struct heads *h, const struct tensor *x, int64_t 
     h->batch_step = h->heads * h->length * h->size;
     return NULL;
 }
-
-/* A mask laid over [batch][heads][query][position]; positions beyond its own are masked. */
-struct mask {
-    const struct tensor *tensor;
-    int64_t steps[3], length;
-};
-
-struct attention {
-    const struct attention_attrs *attrs;
-    struct heads q, k, v;
-    const struct tensor *past_key, *past_value, *lengths; /* may be NULL */
-    struct mask mask;
-    int64_t past, total; /* positions */
-    double scale;
-    const struct attention_loops *loops;
-    const char *keys, *values; /* of their type: [batch][kv heads][total][size] */
-    struct tensor *out[RESULTS];
-};
 
 static tssa_status *mask_init(struct attention *a, const struct tensor *mask)
 {
@@ -232,271 +195,17 @@ static tssa_status *join(struct kernel_args *args, const struct attention *a,
     return NULL;
 }
 
-/* ---- Rows ------------------------------------------------------------------------------------ */
-
-/* Queries that are computed together, whose scores are about so many if there are several; and
- * fewer that would be left over with the last ones. */
-#define ROWS 24
-#define LEFT_OVER 5
-#define SCORES_TOGETHER 32768
-
-/* Neighbouring queries of a head; scores of the first so many positions, beyond which all are
- * masked. */
-struct rows {
-    int64_t batch, head, query, n, columns;
-};
-
-/* Memory of a part, all of the loops' type. */
-struct scratch {
-    char *queries, *scores, *values; /* [n][size], [n][columns], [n][size] */
-    char *other;                     /* as many as scores: biases, then exponentials */
-    char *keys;                      /* a head's: [size][total] */
-    char *sums;                      /* of values, at all levels */
-};
-
-static int64_t rows_together(const struct attention *a)
-{
-    const int64_t most = SCORES_TOGETHER / (a->total > 0 ? a->total : 1);
-    return most < 1 ? 1 : most < ROWS ? most : ROWS;
-}
-
-static struct scratch scratch_of(const struct attention *a, char *memory)
-{
-    const size_t row = (size_t)(rows_together(a) + LEFT_OVER) * a->loops->width;
-    struct scratch s = {.queries = memory};
-    s.scores = s.queries + (size_t)a->q.size * row;
-    s.other = s.scores + (size_t)a->total * row;
-    s.values = s.other + (size_t)a->total * row;
-    s.sums = s.values + (size_t)a->v.size * row;
-    s.keys = s.sums + (size_t)(a->v.size * REDUCE_LEVELS) * a->loops->width;
-    return s;
-}
-
-static bool scratch_bytes(const struct attention *a, size_t *bytes)
-{
-    int64_t all, sums, keys;
-    return i64_mul(a->total, 2, &all) && i64_add(all, a->q.size, &all) &&
-           i64_add(all, a->v.size, &all) && i64_mul(all, rows_together(a) + LEFT_OVER, &all) &&
-           i64_mul(a->v.size, REDUCE_LEVELS, &sums) && i64_add(all, sums, &all) &&
-           i64_mul(a->total, a->k.size, &keys) && i64_add(all, keys, &all) &&
-           size_mul((size_t)all, a->loops->width, bytes);
-}
-
-const void *attention_weighed_sum(const struct attention_loops *loops, const void *values,
-                                  const void *weights, int64_t rows, int64_t n, bool skips,
-                                  void *memory)
-{
-    struct reduce_levels levels;
-    reduce_levels_begin(&levels, reduce_loops_of(REDUCTION_Sum, loops->dtype), loops->width, n,
-                        memory);
-    for (int64_t row = 0, count; row < rows; row += count) {
-        count = reduce_levels_room(&levels, rows - row);
-        loops->weigh((const char *)values + (size_t)(row * n) * loops->width,
-                     (const char *)weights + (size_t)row * loops->width, count, n, skips,
-                     levels.memory);
-        reduce_levels_add(&levels, count);
-    }
-    return reduce_levels_end(&levels);
-}
-
-/* Positions from here on are masked for query `query`. */
-static int64_t masked_from(const struct attention *a, int64_t batch, int64_t query)
-{
-    int64_t end = a->total, before = a->past;
-    if (a->lengths) {
-        int64_t valid = ((const int64_t *)a->lengths->data)[batch];
-        end = valid < end ? valid : end;
-        before = valid < 0 ? INT64_MIN / 2 : valid - a->q.length;
-    }
-    if (a->attrs->causal && query + before < end)
-        end = query + before + 1;
-    if (a->mask.tensor && a->mask.length < end)
-        end = a->mask.length;
-    return end < 0 ? 0 : end;
-}
-
-static void mask_scores(const struct attention *a, const struct rows *rows, int64_t row,
-                        const struct scratch *s)
-{
-    const struct attention_loops *loops = a->loops;
-    const struct mask *m = &a->mask;
-    const int64_t query = rows->query + row, end = masked_from(a, rows->batch, query);
-    char *scores = s->scores + (size_t)(row * rows->columns) * loops->width;
-    if (m->tensor) {
-        load_elements(m->tensor,
-                      rows->batch * m->steps[0] + rows->head * m->steps[1] + query * m->steps[2], 1,
-                      end, loops->dtype, s->other);
-        loops->add_bias(scores, s->other, end, m->tensor->dtype == TSSA_BOOL);
-    }
-    loops->fill(scores + (size_t)end * loops->width, rows->columns - end, -INFINITY);
-}
-
-/* Then all positions have scores. */
-static void store_scores(const struct attention *a, const struct rows *rows, enum scores_mode mode,
-                         const struct scratch *s)
-{
-    int64_t at = (rows->batch * a->q.heads + rows->head) * a->q.length + rows->query;
-    if (a->out[SCORES] && a->attrs->scores == mode)
-        store_elements(a->out[SCORES], at * a->total, 1, rows->n * a->total, a->loops->dtype,
-                       s->scores);
-}
-
-static void softmax_rows(const struct attention *a, const struct rows *rows,
-                         const struct scratch *s)
-{
-    const struct attention_loops *loops = a->loops;
-    const int64_t n = rows->columns;
-    bool masked[ROWS + LEFT_OVER];
-    for (int64_t i = 0; i < rows->n; i++)
-        masked[i] = loops->all_masked(s->scores + (size_t)(i * n) * loops->width, n);
-    if (n > 0)
-        softmax_of_lines(loops->dtype, s->scores, s->other, rows->n, n);
-    for (int64_t i = 0; i < rows->n; i++)
-        if (masked[i])
-            loops->fill(s->scores + (size_t)(i * n) * loops->width, n, 0);
-}
-
-static void score(const struct attention *a, const struct rows *rows, const struct scratch *s)
-{
-    const struct attention_loops *loops = a->loops;
-    const int64_t n = rows->n * rows->columns;
-    struct gemm gemm = {.m = rows->n, .n = rows->columns, .k = a->q.size};
-    gemm.a = s->queries;
-    gemm.a_row = a->q.size;
-    gemm.b = s->keys;
-    gemm.b_row = a->total;
-    gemm.c = s->scores;
-    gemm.a_column = gemm.b_column = 1;
-    loops->multiply(&gemm, 0, rows->n);
-    loops->scale(s->scores, n, a->scale);
-    store_scores(a, rows, SCORES_RAW, s);
-    if (a->attrs->softcap > 0)
-        loops->cap(s->scores, n, a->attrs->softcap);
-    store_scores(a, rows, SCORES_CAPPED, s);
-    for (int64_t i = 0; i < rows->n; i++)
-        mask_scores(a, rows, i, s);
-    store_scores(a, rows, SCORES_MASKED, s);
-    softmax_rows(a, rows, s);
-    store_scores(a, rows, SCORES_SOFTMAX, s);
-}
-
-/* What has weight 0 is left out, whatever it is: all other products add to what is finite as well.
- */
-static void weigh_values(const struct attention *a, const struct rows *rows,
-                         const struct scratch *s, const char *values)
-{
-    const size_t width = a->loops->width, size = (size_t)a->v.size * width;
-    struct gemm gemm = {.m = rows->n, .n = a->v.size, .k = rows->columns};
-    gemm.a = s->scores;
-    gemm.a_row = rows->columns;
-    gemm.b = values;
-    gemm.b_row = a->v.size;
-    gemm.c = s->values;
-    gemm.a_column = gemm.b_column = 1;
-    a->loops->multiply(&gemm, 0, rows->n);
-    if (a->loops->all_finite(s->values, rows->n * a->v.size))
-        return;
-    for (int64_t i = 0; i < rows->n; i++) {
-        char *sums = s->values + (size_t)i * size;
-        const char *weights = s->scores + (size_t)(i * rows->columns) * width;
-        if (!a->loops->all_finite(sums, a->v.size))
-            memcpy(sums,
-                   attention_weighed_sum(a->loops, values, weights, rows->columns, a->v.size, true,
-                                         s->sums),
-                   size);
-    }
-}
-
-/* From query i of all on: of one head, and before `end`. */
-static struct rows rows_from(const struct attention *a, int64_t i, int64_t end)
-{
-    const struct heads *q = &a->q;
-    const int64_t most = rows_together(a);
-    struct rows rows = {i / q->length / q->heads, i / q->length % q->heads, i % q->length,
-                        q->length - i % q->length, a->out[SCORES] ? a->total : 0};
-    rows.n = rows.n < end - i ? rows.n : end - i;
-    rows.n = rows.n <= most + LEFT_OVER ? rows.n : most;
-    for (int64_t row = 0; row < rows.n; row++) {
-        const int64_t columns = masked_from(a, rows.batch, rows.query + row);
-        rows.columns = columns > rows.columns ? columns : rows.columns;
-    }
-    return rows;
-}
-
-/* Those of a head, [total][size], to [size][total]. */
-static void transpose_keys(const struct attention *a, int64_t group, char *keys)
-{
-    const int64_t total = a->total, size = a->k.size;
-    struct strided_box box = {0};
-    strided_push(&box, size, total, 1);
-    strided_push(&box, total, 1, size);
-    strided_copy(NULL, a->loops->width, &box, keys,
-                 a->keys + (size_t)(group * total * size) * a->loops->width);
-}
-
-static void load_queries(const struct attention *a, const struct rows *rows,
-                         const struct scratch *s)
-{
-    const struct heads *q = &a->q;
-    const bool side_by_side = q->length_step == q->size;
-    const int64_t together = side_by_side ? rows->n : 1;
-    const int64_t from =
-        rows->batch * q->batch_step + rows->head * q->head_step + rows->query * q->length_step;
-    for (int64_t k = 0; k < rows->n; k += together)
-        load_elements(q->tensor, from + k * q->length_step, 1, together * q->size, a->loops->dtype,
-                      s->queries + (size_t)(k * q->size) * a->loops->width);
-}
-
-static void store_values(const struct attention *a, const struct rows *rows,
-                         const struct scratch *s)
-{
-    const struct heads *q = &a->q;
-    const int64_t size = a->v.size;
-    const bool side_by_side = a->out[Y]->rank == 4;
-    const int64_t together = side_by_side ? rows->n : 1;
-    for (int64_t k = 0; k < rows->n; k += together) {
-        const int64_t query = rows->query + k, head = rows->batch * q->heads + rows->head;
-        const int64_t to = side_by_side ? head * q->length + query
-                                        : (rows->batch * q->length + query) * q->heads + rows->head;
-        store_elements(a->out[Y], to * size, 1, together * size, a->loops->dtype,
-                       s->values + (size_t)(k * size) * a->loops->width);
-    }
-}
-
-/* Indices are (batch, head, query) triples. */
-static void attend(void *context, void *memory, int64_t begin, int64_t end)
-{
-    const struct attention *a = context;
-    const struct scratch s = scratch_of(a, memory);
-    const size_t width = a->loops->width;
-    struct rows rows;
-    int64_t transposed = -1;
-    for (int64_t i = begin; i < end; i += rows.n) {
-        rows = rows_from(a, i, end);
-        const int64_t group = rows.batch * a->k.heads + rows.head / (a->q.heads / a->k.heads);
-        if (group != transposed)
-            transpose_keys(a, group, s.keys);
-        transposed = group;
-        load_queries(a, &rows, &s);
-        score(a, &rows, &s);
-        if (!a->out[Y])
-            continue;
-        weigh_values(a, &rows, &s, a->values + (size_t)(group * a->total * a->v.size) * width);
-        store_values(a, &rows, &s);
-    }
-}
-
 static tssa_status *attend_all(struct kernel_args *args, struct attention *a)
 {
     const struct heads *q = &a->q;
     int64_t rows, cost;
     size_t bytes;
     if (!i64_mul(q->batch, q->heads, &rows) || !i64_mul(rows, q->length, &rows) ||
-        !scratch_bytes(a, &bytes))
+        !attention_rows_bytes(a, &bytes))
         return ERROR(TSSA_RUNTIME, "there are too many positions");
     if (!i64_mul(a->total, a->k.size + a->v.size + 16, &cost))
         cost = INT64_MAX;
-    return parts_for(args, rows, cost, bytes, attend, a);
+    return parts_for(args, rows, cost, bytes, attention_rows, a);
 }
 
 static tssa_status *run_Attention(struct kernel_args *args)

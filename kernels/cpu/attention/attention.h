@@ -4,7 +4,8 @@
 #ifndef TSSA_KERNELS_CPU_ATTENTION_ATTENTION_H
 #define TSSA_KERNELS_CPU_ATTENTION_ATTENTION_H
 
-#include "kernels/cpu/lib/gemm.h"
+#include "device/matmul.h"
+#include "kernels/cpu/lib/gemm_fused.h"
 
 /* All elements are of the type. */
 struct attention_loops {
@@ -20,17 +21,20 @@ struct attention_loops {
     void (*fill)(void *values, int64_t n, double value);
     bool (*all_masked)(const void *scores, int64_t n); /* all are -infinity */
     bool (*all_finite)(const void *values, int64_t n); /* false, too, where their sum is not */
-    void (*multiply)(void *gemm, int64_t begin, int64_t end); /* lib/gemm_rows.h */
-    /* sums[i] + weights[0] * values[i] + weights[1] * values[n + i] + ...; `skips`: without what
-     * has weight 0. */
-    void (*weigh)(const void *values, const void *weights, int64_t rows, int64_t n, bool skips,
-                  void *sums);
+    void (*multiply)(const struct gemm_fused *gemm);
+    /* sums[i] + weights[0] * values[i] + weights[1] * values[n + i] + ..., products rounded each.
+     */
+    void (*weigh)(const void *values, const void *weights, int64_t rows, int64_t n, void *sums);
+    /* The same by fused multiply-adds, without what has weight 0. */
+    void (*weigh_some)(const void *values, const void *weights, int64_t rows, int64_t n,
+                       void *sums);
 };
 
 extern const struct attention_loops attention_loops_f32, attention_loops_f64;
 
 /* The sum of `rows` rows of n elements, each times its weight, as of an axis that is not the
- * innermost one; in `memory`, of reduce_levels_needed(rows) times n elements. */
+ * innermost one, by weigh or, if it `skips`, weigh_some; in `memory`, of
+ * reduce_levels_needed(rows) times n elements. */
 const void *attention_weighed_sum(const struct attention_loops *loops, const void *values,
                                   const void *weights, int64_t rows, int64_t n, bool skips,
                                   void *memory);

@@ -5,6 +5,7 @@
 #define T double
 #define T_DTYPE TSSA_DOUBLE
 #define T_TANH f64_tanh
-#define T_ROWS gemm_rows_f64
+#define T_FMA f64_fma
+#define T_MULTIPLY gemm_fused_f64
 #define T_LOOPS attention_loops_f64
 #include "kernels/cpu/attention/attention_loops.h"

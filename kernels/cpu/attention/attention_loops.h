@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The loops of Attention for one element type. A file attention_TYPE.c defines T, the C type of an
- * element; T_DTYPE, its number; T_TANH; T_ROWS, its function of lib/gemm_rows.h; and T_LOOPS, the
- * table to fill; and includes this file.
+ * element; T_DTYPE, its number; T_TANH; T_FMA, its a * b + c; T_MULTIPLY, its function of
+ * lib/gemm_fused.h; and T_LOOPS, the table to fill; and includes this file.
  */
 #include <math.h>
 
 #include "base/clones.h"
 #include "kernels/cpu/attention/attention.h"
-#include "kernels/cpu/lib/gemm_rows.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -74,25 +73,38 @@ VECTOR_FUNCTION(bool, all_finite, (const void *values, int64_t n), (values, n))
 }
 
 INLINE void weigh_rows(const T *restrict v, const T *restrict w, int64_t rows, int64_t n,
-                       bool skips, T *restrict a)
+                       T *restrict a)
 {
-    for (; rows >= 4 && (!skips || (w[0] != 0 && w[1] != 0 && w[2] != 0 && w[3] != 0));
-         rows -= 4, w += 4, v += 4 * n)
+    for (; rows >= 4; rows -= 4, w += 4, v += 4 * n)
         for (int64_t i = 0; i < n; i++)
             a[i] = (((a[i] + w[0] * v[i]) + w[1] * v[n + i]) + w[2] * v[2 * n + i]) +
                    w[3] * v[3 * n + i];
     for (int64_t r = 0; r < rows; r++)
-        for (int64_t i = 0; (!skips || w[r] != 0) && i < n; i++)
+        for (int64_t i = 0; i < n; i++)
             a[i] += w[r] * v[r * n + i];
 }
 
 VECTOR_PROCEDURE(weigh,
-                 (const void *values, const void *weights, int64_t rows, int64_t n, bool skips,
-                  void *sums),
-                 (values, weights, rows, n, skips, sums))
+                 (const void *values, const void *weights, int64_t rows, int64_t n, void *sums),
+                 (values, weights, rows, n, sums))
 {
-    weigh_rows(values, weights, rows, n, skips, sums);
+    weigh_rows(values, weights, rows, n, sums);
 }
 
-const struct attention_loops T_LOOPS = {T_DTYPE, sizeof(T),  scale,      cap,    add_bias,
-                                        fill,    all_masked, all_finite, T_ROWS, weigh};
+INLINE void weigh_some_rows(const T *restrict v, const T *restrict w, int64_t rows, int64_t n,
+                            T *restrict a)
+{
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t i = 0; w[r] != 0 && i < n; i++)
+            a[i] = T_FMA(w[r], v[r * n + i], a[i]);
+}
+
+VECTOR_PROCEDURE(weigh_some,
+                 (const void *values, const void *weights, int64_t rows, int64_t n, void *sums),
+                 (values, weights, rows, n, sums))
+{
+    weigh_some_rows(values, weights, rows, n, sums);
+}
+
+const struct attention_loops T_LOOPS = {T_DTYPE,    sizeof(T),  scale,      cap,   add_bias,  fill,
+                                        all_masked, all_finite, T_MULTIPLY, weigh, weigh_some};

@@ -141,8 +141,7 @@ static void update_state(const struct linear *l, int64_t position, int64_t head,
     if (l->attrs->delta)
         correct_value(l, position, head, h);
     for (int64_t d = 0; d < l->key; d++)
-        loops->weigh(h->value, h->key + (size_t)d * loops->width, 1, l->value, false,
-                     row_of(l, h, d));
+        loops->weigh(h->value, h->key + (size_t)d * loops->width, 1, l->value, row_of(l, h, d));
 }
 
 /* Elements of a part's memory: the state, a key, a value, a query and sums. */

@@ -274,12 +274,14 @@ static void hardmax_line(double *x, double *exps, int64_t n, bool is_column)
 
 /* ---- Lines of other kernels ------------------------------------------------------------------ */
 
-void softmax_of_lines(tssa_dtype dtype, void *x, void *exps, int64_t lines, int64_t n)
+void softmax_of_lines(tssa_dtype dtype, void *x, void *exps, int64_t lines, int64_t stride,
+                      const int64_t *lengths)
 {
     if (dtype != TSSA_DOUBLE)
-        softmax_block(&(struct block){x, x, x, lines, n});
+        softmax_of_float_lines(x, exps, lines, stride, lengths);
     for (int64_t i = 0; dtype == TSSA_DOUBLE && i < lines; i++)
-        softmax_line((double *)x + i * n, exps, n, false);
+        if (lengths[i] > 0)
+            softmax_line((double *)x + i * stride, exps, lengths[i], false);
 }
 
 void log_softmax_of_lines(tssa_dtype dtype, void *x, void *exps, int64_t lines, int64_t n)

@@ -10,10 +10,15 @@
 
 /* How many lines of n > 0 elements are computed together, at most. */
 int64_t softmax_lines(int64_t n);
-/* In place, on so many lines of n neighbours of FLOAT or DOUBLE, one line after the other; `exps`
- * is memory for as many. Lines: SOFTMAX_LINES at most. */
+/* In place, on the first lengths[i] elements of line i, of FLOAT or DOUBLE; lines are `stride`
+ * elements apart. `exps` is memory for the longest one. Lines: SOFTMAX_LINES at most. */
 #define SOFTMAX_LINES 64
-void softmax_of_lines(tssa_dtype dtype, void *x, void *exps, int64_t lines, int64_t n);
+void softmax_of_lines(tssa_dtype dtype, void *x, void *exps, int64_t lines, int64_t stride,
+                      const int64_t *lengths);
+void softmax_of_float_lines(float *x, float *exps, int64_t lines, int64_t stride,
+                            const int64_t *lengths);
+/* In place, on so many lines of n neighbours, one line after the other; `exps` is memory for as
+ * many. */
 void log_softmax_of_lines(tssa_dtype dtype, void *x, void *exps, int64_t lines, int64_t n);
 
 /* The same along another axis than the last one: element i of column k is x[i * columns + k]. */

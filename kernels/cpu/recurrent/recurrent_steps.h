@@ -16,6 +16,7 @@
 
 #include "base/clones.h"
 #include "kernels/cpu/lib/convert.h"
+#include "kernels/cpu/lib/each_lane.h"
 #include "kernels/cpu/recurrent/recurrent.h"
 
 /* So many rows of inputs, or sequences, are computed together: each weight is read once for all. */

@@ -17,15 +17,12 @@
 typedef T lanes __attribute__((vector_size(REGISTER)));
 typedef T lanes_at __attribute__((vector_size(REGISTER), aligned(sizeof(T)), may_alias));
 
-/* All elements at once: a loop over them would not become one instruction where it is unrolled. */
 #if REGISTER / T_BYTES == 16
-#define EACH(f)                                                                                    \
-    f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7), f(8), f(9), f(10), f(11), f(12), f(13), f(14), \
-        f(15)
+#define EACH EACH_OF_16
 #elif REGISTER / T_BYTES == 8
-#define EACH(f) f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7)
+#define EACH EACH_OF_8
 #else
-#define EACH(f) f(0), f(1), f(2), f(3)
+#define EACH EACH_OF_4
 #endif
 #define ADDED(i) MULTIPLY_ADD(weights[i], x, before[i])
 
