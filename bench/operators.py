@@ -108,6 +108,13 @@ CASES = {
     ),
     "attention": Case("Attention", [(1, 4, 197, 64)] * 3, opset=23),
     "attention128": Case("Attention", [(1, 12, 128, 64)] * 3, opset=23),
+    "attention1024": Case("Attention", [(1, 8, 1024, 64)] * 3, opset=23),
+    "attention_causal": Case(
+        "Attention", [(1, 8, 512, 64)] * 3, attributes={"is_causal": 1}, opset=23
+    ),
+    "attention_rows": Case(
+        "Attention", [(8, 8, 1, 64), (8, 8, 128, 64), (8, 8, 128, 64)], opset=23
+    ),
     "attention_row50": Case(
         "Attention", [(1, 8, 1, 64), (1, 8, 50, 64), (1, 8, 50, 64)], opset=23
     ),

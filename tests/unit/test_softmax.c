@@ -78,7 +78,7 @@ static void test_extremes(void **state)
 /* Long and short lines, in place and not: the bits of f32_exp, near 0 and far from it. */
 static void check_bits(int64_t n)
 {
-    float x[3 * 300], place[3 * 300], exps[3 * 300];
+    float x[3 * 300], place[3 * 300], exps[SOFTMAX_EXPS];
     random_floats(x, (size_t)(3 * n), 5);
     x[n + 7] = -88.5f;
     x[n + 11] = -104.5f;

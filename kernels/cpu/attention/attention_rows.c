@@ -19,17 +19,17 @@
 #define PANEL GEMM_FUSED_PANEL
 
 /* Neighbouring queries of a head; scores of the first so many positions, beyond which all are
- * masked; and beyond which each row is. */
+ * masked, in rows that fill vectors; and beyond which each row is. */
 struct rows {
-    int64_t batch, head, query, n, columns;
+    int64_t batch, head, query, n, columns, stride;
     int64_t lengths[ROWS + LEFT_OVER];
 };
 
 /* Memory of a part, all of the loops' type. */
 struct scratch {
     char *keys, *values;             /* a head's, in panels of lib/gemm_fused.h */
-    char *queries, *scores, *result; /* [n][size], [n][columns], [n][size] */
-    char *line;                      /* of positions: biases, then exponentials */
+    char *scores, *queries, *result; /* [n][stride], [n][size], [n][size] */
+    char *line;                      /* of positions, or some: biases, then exponentials */
     char *sums;                      /* of values, at all levels */
 };
 
@@ -69,17 +69,23 @@ static bool is_whole(const struct attention *a)
     return a->v.size % GEMM_FUSED_ALIGNED == 0;
 }
 
+static int64_t line_size(const struct attention *a)
+{
+    const int64_t line = (a->total + SOFTMAX_STEP - 1) / SOFTMAX_STEP * SOFTMAX_STEP;
+    return line > SOFTMAX_EXPS ? line : SOFTMAX_EXPS;
+}
+
 static struct scratch scratch_of(const struct attention *a, char *memory)
 {
     const size_t width = a->loops->width;
     const size_t row = (size_t)(rows_together(a) + LEFT_OVER) * width;
     struct scratch s = {.keys = memory};
     s.values = s.keys + (is_dots(a) ? 0 : (size_t)(in_panels(a->total) * a->k.size) * width);
-    s.queries = s.values + (is_whole(a) ? 0 : (size_t)(in_panels(a->v.size) * a->total) * width);
-    s.scores = s.queries + (size_t)a->q.size * row;
-    s.result = s.scores + (size_t)a->total * row;
+    s.scores = s.values + (is_whole(a) ? 0 : (size_t)(in_panels(a->v.size) * a->total) * width);
+    s.queries = s.scores + (size_t)in_panels(a->total) * row;
+    s.result = s.queries + (size_t)a->q.size * row;
     s.line = s.result + (size_t)a->v.size * row;
-    s.sums = s.line + (size_t)a->total * width;
+    s.sums = s.line + (size_t)line_size(a) * width;
     return s;
 }
 
@@ -88,11 +94,12 @@ bool attention_rows_bytes(const struct attention *a, size_t *bytes)
     int64_t all, keys, values, sums;
     return a->total <= INT64_MAX - PANEL && a->v.size <= INT64_MAX - PANEL &&
            i64_mul(in_panels(a->total), a->k.size, &keys) &&
-           i64_mul(in_panels(a->v.size), a->total, &values) && i64_add(a->total, a->q.size, &all) &&
-           i64_add(all, a->v.size, &all) && i64_mul(all, rows_together(a) + LEFT_OVER, &all) &&
+           i64_mul(in_panels(a->v.size), a->total, &values) &&
+           i64_add(in_panels(a->total), a->q.size, &all) && i64_add(all, a->v.size, &all) &&
+           i64_mul(all, rows_together(a) + LEFT_OVER, &all) &&
            i64_mul(a->v.size, REDUCE_LEVELS, &sums) && i64_add(all, sums, &all) &&
-           i64_add(all, a->total, &all) && i64_add(all, keys, &all) && i64_add(all, values, &all) &&
-           size_mul((size_t)all, a->loops->width, bytes);
+           i64_add(all, line_size(a), &all) && i64_add(all, keys, &all) &&
+           i64_add(all, values, &all) && size_mul((size_t)all, a->loops->width, bytes);
 }
 
 /* The matrix of so many terms and columns whose element (0, 0) is at `from`, to panels. */
@@ -139,7 +146,7 @@ static void mask_scores(const struct attention *a, const struct rows *rows, int6
     const struct attention_loops *loops = a->loops;
     const struct mask *m = &a->mask;
     const int64_t query = rows->query + row, end = rows->lengths[row];
-    char *scores = s->scores + (size_t)(row * rows->columns) * loops->width;
+    char *scores = s->scores + (size_t)(row * rows->stride) * loops->width;
     if (m->tensor) {
         load_elements(m->tensor,
                       rows->batch * m->steps[0] + rows->head * m->steps[1] + query * m->steps[2], 1,
@@ -153,25 +160,28 @@ static void mask_scores(const struct attention *a, const struct rows *rows, int6
 static void store_scores(const struct attention *a, const struct rows *rows, enum scores_mode mode,
                          const struct scratch *s)
 {
-    int64_t at = (rows->batch * a->q.heads + rows->head) * a->q.length + rows->query;
-    if (a->out[SCORES] && a->attrs->scores == mode)
-        store_elements(a->out[SCORES], at * a->total, 1, rows->n * a->total, a->loops->dtype,
-                       s->scores);
+    const int64_t first = (rows->batch * a->q.heads + rows->head) * a->q.length + rows->query;
+    if (!a->out[SCORES] || a->attrs->scores != mode)
+        return;
+    for (int64_t i = 0; i < rows->n; i++)
+        store_elements(a->out[SCORES], (first + i) * a->total, 1, a->total, a->loops->dtype,
+                       s->scores + (size_t)(i * rows->stride) * a->loops->width);
 }
 
 static void softmax_rows(const struct attention *a, const struct rows *rows,
                          const struct scratch *s)
 {
     const struct attention_loops *loops = a->loops;
-    const int64_t n = rows->columns;
+    const int64_t n = rows->columns, stride = rows->stride;
     int64_t lengths[ROWS + LEFT_OVER];
     for (int64_t i = 0; i < rows->n; i++) {
-        const char *scores = s->scores + (size_t)(i * n) * loops->width;
+        const char *scores = s->scores + (size_t)(i * stride) * loops->width;
         lengths[i] = loops->all_masked(scores, rows->lengths[i]) ? 0 : rows->lengths[i];
     }
-    softmax_of_lines(loops->dtype, s->scores, s->line, rows->n, n, lengths);
+    softmax_of_lines(loops->dtype, s->scores, s->line, rows->n, stride, lengths);
     for (int64_t i = 0; i < rows->n; i++)
-        loops->fill(s->scores + (size_t)(i * n + lengths[i]) * loops->width, n - lengths[i], 0);
+        loops->fill(s->scores + (size_t)(i * stride + lengths[i]) * loops->width, n - lengths[i],
+                    0);
 }
 
 /* The queries, in their tensor if they are of the loops' type. */
@@ -213,7 +223,8 @@ static void multiply_keys(const struct attention *a, const struct rows *rows,
                                     .b_row = PANEL,
                                     .b_panel = PANEL * size,
                                     .c = s->scores,
-                                    .c_row = rows->columns,
+                                    .c_row = rows->stride,
+                                    .c_is_whole = true,
                                     .factor = a->scale};
     a->loops->multiply(&gemm);
 }
@@ -224,7 +235,9 @@ static void score(const struct attention *a, const struct rows *rows, const stru
     multiply_keys(a, rows, s, keys);
     store_scores(a, rows, SCORES_RAW, s);
     if (a->attrs->softcap > 0)
-        a->loops->cap(s->scores, rows->n * rows->columns, a->attrs->softcap);
+        for (int64_t i = 0; i < rows->n; i++)
+            a->loops->cap(s->scores + (size_t)(i * rows->stride) * a->loops->width, rows->columns,
+                          a->attrs->softcap);
     store_scores(a, rows, SCORES_CAPPED, s);
     for (int64_t i = 0; i < rows->n; i++)
         mask_scores(a, rows, i, s);
@@ -272,7 +285,7 @@ static void leave_out(const struct attention *a, const struct rows *rows, const 
     const size_t width = a->loops->width, size = (size_t)a->v.size * width;
     for (int64_t i = 0; i < rows->n; i++) {
         char *sums = result.at + (size_t)(i * result.row) * width;
-        const char *weights = s->scores + (size_t)(i * rows->columns) * width;
+        const char *weights = s->scores + (size_t)(i * rows->stride) * width;
         if (!a->loops->all_finite(sums, a->v.size))
             memcpy(sums,
                    attention_weighed_sum(a->loops, values, weights, rows->columns, a->v.size, true,
@@ -291,7 +304,7 @@ static void weigh_values(const struct attention *a, const struct rows *rows,
                                     .n = a->v.size,
                                     .k = rows->columns,
                                     .a = s->scores,
-                                    .a_row = rows->columns,
+                                    .a_row = rows->stride,
                                     .b = is_whole(a) ? values : s->values,
                                     .b_row = is_whole(a) ? a->v.size : PANEL,
                                     .b_panel = is_whole(a) ? PANEL : PANEL * a->total,
@@ -326,6 +339,7 @@ static struct rows rows_from(const struct attention *a, int64_t i, int64_t end)
         rows.lengths[row] = length;
         rows.columns = length > rows.columns ? length : rows.columns;
     }
+    rows.stride = in_panels(rows.columns);
     return rows;
 }
 

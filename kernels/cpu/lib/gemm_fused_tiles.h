@@ -59,7 +59,7 @@ INLINE void TILE(add_terms)(const struct gemm_fused *g, int tall, int wide, cons
 #pragma GCC unroll 4
             for (int v = 0; v < wide; v++)
                 TILE(add)
-                (&kept[r * wide + v], r < upper ? a[r * row] : low[(r - upper) * row], &from[v]);
+        (&kept[r * wide + v], r < upper ? a[r * row] : low[(r - upper) * row], &from[v]);
     }
 }
 
@@ -109,7 +109,7 @@ INLINE void TILE(tile)(const struct gemm_fused *g, int tall, int wide, int64_t i
     const T *b = (const T *)g->b + j / GEMM_FUSED_PANEL * g->b_panel + j % GEMM_FUSED_PANEL;
     T *c = (T *)g->c + i * g->c_row + j;
     lanes *upper = memory + REDUCE_LEVELS * MOST_SUMS, *chunk = upper + MOST_SUMS;
-    const bool direct = g->k <= CHUNK && g->n - j >= wide * LANES;
+    const bool direct = g->k <= CHUNK && (g->c_is_whole || g->n - j >= wide * LANES);
     const int64_t row = wide * LANES, n = tall * row;
     const struct reduce_loops *loops = NULL;
     struct reduce_levels levels;

@@ -11,8 +11,11 @@
 /* How many lines of n > 0 elements are computed together, at most. */
 int64_t softmax_lines(int64_t n);
 /* In place, on the first lengths[i] elements of line i, of FLOAT or DOUBLE; lines are `stride`
- * elements apart. `exps` is memory for the longest one. Lines: SOFTMAX_LINES at most. */
+ * elements apart. `exps` is memory for SOFTMAX_EXPS elements, or a line of more. Lines:
+ * SOFTMAX_LINES at most. */
 #define SOFTMAX_LINES 64
+#define SOFTMAX_EXPS 2048
+#define SOFTMAX_STEP 32
 void softmax_of_lines(tssa_dtype dtype, void *x, void *exps, int64_t lines, int64_t stride,
                       const int64_t *lengths);
 void softmax_of_float_lines(float *x, float *exps, int64_t lines, int64_t stride,

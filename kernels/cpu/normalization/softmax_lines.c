@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Softmax of lines of float32 in place, for kernels that have made them. Other than of a tensor,
- * exponentials are summed as they are computed, in memory for one line, and go back where the line
- * was once they are multiplied. The bits are those of the operator.
+ * exponentials are summed as they are computed, in memory for a few lines, and go back where the
+ * lines were once they are multiplied. The bits are those of the operator.
  */
 #include "base/clones.h"
 #include "ir/reduction.h"
@@ -14,8 +14,15 @@
 #define INLINE static inline __attribute__((always_inline))
 
 #define LANES REDUCTION_LANES
+/* Lines whose exponentials are kept at a time, if they are short. */
+#define GROUP 8
 /* Elements of a line whose sum has one level. */
 #define ONE_LEVEL (REDUCTION_RADIX * REDUCTION_LANES)
+
+INLINE int64_t whole_steps(int64_t n)
+{
+    return (n + LANES - 1) / LANES * LANES;
+}
 
 INLINE float larger(float a, float b)
 {
@@ -31,6 +38,8 @@ INLINE float larger(float a, float b)
                 to[i * (width) / 2 + k] =                                                          \
                     combine(from[i * (width) + k], from[i * (width) + (width) / 2 + k]);           \
     }
+#define PLUS(a, b) ((a) + (b))
+
 /* All lanes of each line to one; `lanes` are overwritten. */
 #define HALVES(name, combine)                                                                      \
     HALVE(name, combine, 32)                                                                       \
@@ -48,18 +57,7 @@ INLINE float larger(float a, float b)
         name##_2(lanes, out, lines);                                                               \
     }
 HALVES(halve_most, larger)
-
-typedef float eight __attribute__((vector_size(32), may_alias));
-typedef float four __attribute__((vector_size(16)));
-
-/* Those of one line to their sum: in a tree as well. */
-INLINE float sum_of_lanes(const eight *lanes)
-{
-    const eight all = (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
-    const four half = __builtin_shufflevector(all, all, 0, 1, 2, 3) +
-                      __builtin_shufflevector(all, all, 4, 5, 6, 7);
-    return (half[0] + half[2]) + (half[1] + half[3]);
-}
+HALVES(halve_sums, PLUS)
 
 /* A line's last elements, fewer than LANES, and others of this value. */
 INLINE void load_rest(const float *restrict x, int64_t n, float other, float *restrict rest)
@@ -94,7 +92,8 @@ INLINE void exps_of_step(bool near, const float *restrict x, float most, float *
     }
 }
 
-/* The same of a line, and the sums of ONE_LEVEL elements at most. false: not all are `near`. */
+/* The same of a line, to whole steps, and the sums of ONE_LEVEL elements at most. false: not all
+ * are `near`. */
 INLINE bool exps_of_line(bool near, const float *restrict x, int64_t n, float most,
                          float *restrict y, float *restrict lanes)
 {
@@ -105,47 +104,72 @@ INLINE bool exps_of_line(bool near, const float *restrict x, int64_t n, float mo
         for (int k = 0; k < LANES; k++)
             sums[k] += y[k];
     }
-    load_rest(x, n, most, rest);
-    exps_of_step(near, rest, most, exps, farthest);
+    if (n > 0) {
+        load_rest(x, n, most, rest);
+        exps_of_step(near, rest, most, exps, farthest);
+        for (int k = 0; k < LANES; k++) {
+            y[k] = k < (int)n ? exps[k] : 0;
+            sums[k] += y[k];
+        }
+    }
     for (int k = 0; k < LANES; k++)
-        exps[k] = k < (int)n ? exps[k] : 0;
-    for (int k = 0; k < (int)n; k++)
-        y[k] = exps[k];
-    for (int k = 0; k < LANES; k++)
-        lanes[k] = sums[k] + exps[k];
+        lanes[k] = sums[k];
     for (int k = 0; k < LANES; k++)
         all = farthest[k] > all ? farthest[k] : all;
     return all <= F32_EXP_NEAR;
 }
 
-/* A line whose largest element is `most`, by `exps`, memory for it. */
-INLINE void softmax_line(float *restrict x, int64_t n, float most, float *restrict exps)
+/* Steps; the last one ends with the line, be it that elements are computed again. */
+INLINE void scale_line(const float *restrict exps, int64_t n, float factor, float *restrict x)
 {
-    _Alignas(64) float lanes[LANES];
-    if (!exps_of_line(true, x, n, most, exps, lanes))
-        exps_of_line(false, x, n, most, exps, lanes);
-    float sum = sum_of_lanes((const eight *)lanes);
-    if (n > ONE_LEVEL)
-        reduce_lines(REDUCTION_Sum, TSSA_FLOAT, &sum, exps, n, 1, n, NULL);
-    const float factor = 1 / sum;
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; n >= LANES && i < n; i += LANES) {
+        const int64_t at = i + LANES < n ? i : n - LANES;
+        for (int k = 0; k < LANES; k++)
+            x[at + k] = exps[at + k] * factor;
+    }
+    for (int64_t i = 0; n < LANES && i < n; i++)
         x[i] = exps[i] * factor;
 }
 
-VECTOR_PROCEDURE(each_line,
+/* Lines whose largest elements are `most`, by memory for so many. */
+INLINE void softmax_group(float *restrict x, float *restrict exps, int64_t lines, int64_t stride,
+                          const int64_t *lengths, const float *most)
+{
+    const int64_t step = whole_steps(stride);
+    _Alignas(64) float lanes[GROUP * LANES], sums[GROUP];
+    for (int64_t i = 0; i < lines; i++) {
+        const float *line = x + i * stride;
+        float *y = exps + i * step, *own = lanes + i * LANES;
+        if (!exps_of_line(true, line, lengths[i], most[i], y, own))
+            exps_of_line(false, line, lengths[i], most[i], y, own);
+    }
+    halve_sums(lanes, sums, lines);
+    for (int64_t i = 0; i < lines; i++) {
+        const float *y = exps + i * step;
+        if (lengths[i] > ONE_LEVEL)
+            reduce_lines(REDUCTION_Sum, TSSA_FLOAT, &sums[i], y, step, 1, lengths[i], NULL);
+        scale_line(y, lengths[i], 1 / sums[i], x + i * stride);
+    }
+}
+
+VECTOR_PROCEDURE(softmax_groups,
                  (float *x, float *exps, int64_t lines, int64_t stride, const int64_t *lengths),
                  (x, exps, lines, stride, lengths))
 {
-    float lanes[SOFTMAX_LINES * LANES], most[SOFTMAX_LINES];
+    _Alignas(64) float lanes[SOFTMAX_LINES * LANES];
+    float most[SOFTMAX_LINES];
+    const int64_t several = stride > 0 ? SOFTMAX_EXPS / whole_steps(stride) : 1;
+    const int64_t group = several < 1 ? 1 : several < GROUP ? several : GROUP;
     for (int64_t i = 0; i < lines; i++)
         most_of_line(x + i * stride, lengths[i], lanes + i * LANES);
     halve_most(lanes, most, lines);
-    for (int64_t i = 0; i < lines; i++)
-        softmax_line(x + i * stride, lengths[i], most[i], exps);
+    for (int64_t i = 0; i < lines; i += group)
+        softmax_group(x + i * stride, exps, lines - i < group ? lines - i : group, stride,
+                      lengths + i, most + i);
 }
 
 void softmax_of_float_lines(float *x, float *exps, int64_t lines, int64_t stride,
                             const int64_t *lengths)
 {
-    each_line(x, exps, lines, stride, lengths);
+    softmax_groups(x, exps, lines, stride, lengths);
 }
