@@ -92,13 +92,11 @@ INLINE void exps_of_step(bool near, const float *restrict x, float most, float *
     }
 }
 
-/* The same of a line, to whole steps, and the sums of ONE_LEVEL elements at most. false: not all
- * are `near`. */
-INLINE bool exps_of_line(bool near, const float *restrict x, int64_t n, float most,
-                         float *restrict y, float *restrict lanes)
+/* The same of a line, to whole steps, and the sums of ONE_LEVEL elements at most. */
+INLINE void exps_of_line(bool near, const float *restrict x, int64_t n, float most,
+                         float *restrict y, float *restrict lanes, uint32_t *restrict farthest)
 {
     float sums[LANES] = {0}, rest[LANES], exps[LANES];
-    uint32_t farthest[LANES] = {0}, all = 0;
     for (; n >= LANES; n -= LANES, x += LANES, y += LANES) {
         exps_of_step(near, x, most, y, farthest);
         for (int k = 0; k < LANES; k++)
@@ -114,6 +112,11 @@ INLINE bool exps_of_line(bool near, const float *restrict x, int64_t n, float mo
     }
     for (int k = 0; k < LANES; k++)
         lanes[k] = sums[k];
+}
+
+INLINE bool all_near(const uint32_t *farthest)
+{
+    uint32_t all = 0;
     for (int k = 0; k < LANES; k++)
         all = farthest[k] > all ? farthest[k] : all;
     return all <= F32_EXP_NEAR;
@@ -137,12 +140,14 @@ INLINE void softmax_group(float *restrict x, float *restrict exps, int64_t lines
 {
     const int64_t step = whole_steps(stride);
     _Alignas(64) float lanes[GROUP * LANES], sums[GROUP];
-    for (int64_t i = 0; i < lines; i++) {
-        const float *line = x + i * stride;
-        float *y = exps + i * step, *own = lanes + i * LANES;
-        if (!exps_of_line(true, line, lengths[i], most[i], y, own))
-            exps_of_line(false, line, lengths[i], most[i], y, own);
-    }
+    uint32_t farthest[LANES] = {0};
+    for (int64_t i = 0; i < lines; i++)
+        exps_of_line(true, x + i * stride, lengths[i], most[i], exps + i * step, lanes + i * LANES,
+                     farthest);
+    if (!all_near(farthest))
+        for (int64_t i = 0; i < lines; i++)
+            exps_of_line(false, x + i * stride, lengths[i], most[i], exps + i * step,
+                         lanes + i * LANES, farthest);
     halve_sums(lanes, sums, lines);
     for (int64_t i = 0; i < lines; i++) {
         const float *y = exps + i * step;
