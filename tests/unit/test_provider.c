@@ -404,6 +404,47 @@ static void test_product_of_many_rows(void **state)
     engine->provider->close(engine);
 }
 
+/* What is denormal counts as 0 in a product, on one thread and on several, and nowhere else. */
+static void test_denormals(void **state)
+{
+    enum { SIZE = 160 };
+    (void)state;
+    struct cpu_engine *engine = open_engine();
+    struct library_problem problem = problem_of(engine, LIBRARY_MATMUL);
+    problem.matmul = (struct matmul_problem){.batch = 1,
+                                             .m = SIZE,
+                                             .n = SIZE,
+                                             .k = SIZE,
+                                             .a_row = SIZE,
+                                             .a_column = 1,
+                                             .b_row = SIZE,
+                                             .b_column = 1};
+    float *a = random_floats(SIZE * SIZE), *b = random_floats(SIZE * SIZE),
+          *c = random_floats(SIZE * SIZE);
+    volatile float tiny = 1e-40F;
+    for (int64_t i = 0; i < SIZE * SIZE; i++) {
+        a[i] = tiny;
+        b[i] = 0x1p20F; /* times which it would be none */
+    }
+    for (int64_t threads = problem.threads; threads > 0; threads--) {
+        problem.threads = threads;
+        struct library_primitive *made = engine->provider->make(engine, &problem);
+        const struct library_call call = {.operands = {at(a), at(b)}, .result = at(c)};
+        assert_non_null(made);
+        assert_true(made->table->run(made, NULL, &call));
+        made->table->release(made);
+        assert_true(tiny * 0.5F > 0);
+#if defined(__SSE__)
+        for (int64_t i = 0; i < SIZE * SIZE; i++)
+            assert_true(c[i] == 0);
+#endif
+    }
+    free(a);
+    free(b);
+    free(c);
+    engine->provider->close(engine);
+}
+
 /* All of these tests where oneDNN is to use AVX2 at most. */
 static void test_with_avx2(void **state)
 {
@@ -432,6 +473,7 @@ int main(void)
         cmocka_unit_test(test_aliased_products),
         cmocka_unit_test(test_aliased_constants),
         cmocka_unit_test(test_declined),
+        cmocka_unit_test(test_denormals),
         cmocka_unit_test(test_conv),
         cmocka_unit_test(test_with_avx2),
         cmocka_unit_test(test_conv_blocks),

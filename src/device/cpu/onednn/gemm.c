@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/cpu/onednn/flush.h"
 #include "device/cpu/onednn/onednn.h"
 
 struct product {
@@ -149,9 +150,12 @@ static bool run(const struct library_primitive *base, struct device_stream *stre
     float *c = at(call->result);
     const bool copies = (p->copies_a || p->copies_b) && call->scratch.memory;
     struct onednn_setting before = onednn_enter(p->threads);
+    struct flush_setting modes;
+    flush_enter(&modes, p->threads);
     const bool done =
         copies ? multiply_panels(p, a, b, at(call->scratch), c) : multiply(p, a, b, c);
     (void)stream;
+    flush_leave(&modes);
     onednn_leave(before);
     return done;
 }
