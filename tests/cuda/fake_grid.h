@@ -45,7 +45,7 @@ static int fake_x;
 #define PART_THREAD ((block * fake_height + fake_y) * FAKE_WIDTH + fake_x)
 #define PART_THREADS (blocks * fake_height * FAKE_WIDTH)
 #define EACH_WARP_OF_PART(r, rows)                                                                 \
-    for (int64_t r = fake_x ? (rows) : block * fake_height + fake_y; r < (rows);                   \
+    for (index_t r = fake_x ? (rows) : block * fake_height + fake_y; r < (rows);                   \
          r += blocks * fake_height)
 
 #define FIRST_PATCH block
@@ -55,12 +55,12 @@ static int fake_x;
 
 /* The first group's thread does what all of them do. */
 #define EACH_ROW_OF_TILE(r, rows, shift)                                                           \
-    for (int64_t of_tile = fake_y * FAKE_WIDTH + fake_x,                                           \
+    for (index_t of_tile = fake_y * FAKE_WIDTH + fake_x,                                           \
                  r = of_tile >> (shift) ? (rows) : (block << (shift)) + of_tile;                   \
          r < (rows); r += blocks << (shift))
 
 /* A block's row: lanes of the first warp are threads. */
-#define EACH_ROW_OF_BLOCK(r, rows) for (int64_t r = block; r < (rows); r += blocks)
+#define EACH_ROW_OF_BLOCK(r, rows) for (index_t r = block; r < (rows); r += blocks)
 #define TELL_BLOCK(type, name, combine, lanes)                                                     \
     SHARED(type, all_of_##lanes[FAKE_WIDTH]);                                                      \
     if (WARP == 0)                                                                                 \

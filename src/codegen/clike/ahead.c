@@ -61,7 +61,7 @@ static void open_next(struct printer *p)
     char head[64];
     snprintf(head, sizeof head, "UNROLL for (int next = 0; next < %d; next++)", EACH);
     clike_open_block(p, head);
-    clike_line(p, "const int64_t i = OF_TIME(first, next);");
+    clike_line(p, "const index_t i = OF_TIME(first, next);");
 }
 
 /* What was read before. */

@@ -105,7 +105,7 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 #define PLACE_OF(name) name
 #define BEGIN_LAUNCH(reductions) AFTER_OTHERS;
 /* Parts of a launch: some of its blocks. */
-#define PART_PARAMS int64_t block, int64_t blocks
+#define PART_PARAMS index_t block, index_t blocks
 #define PART static __device__ __forceinline__ void
 #define IN_PART(begin, end) ((int64_t)blockIdx.x >= (begin) && (int64_t)blockIdx.x < (end))
 #define OF_PART(begin, end) (int64_t) blockIdx.x - (begin), (end) - (begin)
@@ -116,10 +116,11 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 #define IN_STAGE(stage)
 #define END_STAGE __syncthreads()
 #define OF_GROUP 0, 1
-#define PART_THREAD (int64_t)((block * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x)
-#define PART_THREADS (int64_t)(blocks * blockDim.y * blockDim.x)
+#define PART_THREAD (index_t)((block * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x)
+#define PART_THREADS (index_t)(blocks * blockDim.y * blockDim.x)
 #define EACH_WARP_OF_PART(r, rows)                                                                 \
-    for (int64_t r = block * blockDim.y + threadIdx.y; r < (rows); r += blocks * blockDim.y)
+    for (index_t r = (index_t)(block * blockDim.y + threadIdx.y); r < (rows);                      \
+         r += (index_t)(blocks * blockDim.y))
 
 /* Tiles of rows: a thread is of one of them, and of one of the groups that share what is along it.
  * There may be no such row, then all threads go on to where they meet. */
@@ -128,7 +129,7 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 #define GROUPS(shift) ((int)(blockDim.y * LANE_COUNT) >> (int)(shift))
 #define OF_TILE(shift) (TILE_THREAD & ((1 << (int)(shift)) - 1))
 #define EACH_ROW_OF_TILE(r, rows, shift)                                                           \
-    for (int64_t first_of_tile = block << (shift), r = first_of_tile + OF_TILE(shift);             \
+    for (index_t first_of_tile = block << (shift), r = first_of_tile + OF_TILE(shift);             \
          first_of_tile < (rows);                                                                   \
          first_of_tile += blocks << (shift), r += blocks << (shift), __syncthreads())
 #define FIRST_GROUP(r, rows, shift) if (GROUP(shift) == 0 && r < (rows))
@@ -158,7 +159,7 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 
 /* Rows of blocks: what the first warp's lanes have comes to what all threads know. Before it is
  * told the next time they have met. */
-#define EACH_ROW_OF_BLOCK(r, rows) for (int64_t r = block; r < (rows); r += blocks)
+#define EACH_ROW_OF_BLOCK(r, rows) for (index_t r = block; r < (rows); r += blocks)
 #define TELL_BLOCK(type, name, combine, lanes)                                                     \
     __shared__ type all_of_##lanes;                                                                \
     if (WARP == 0) {                                                                               \

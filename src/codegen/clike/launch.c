@@ -72,7 +72,7 @@ static void print_part(struct printer *p, const char *name)
     text_printf(p->text, "PART %s_%" PRIu32 "(\n    ", name, p->part);
     clike_print_params(p, false, clike_print_param);
     text_printf(p->text, ",\n    %sPART_PARAMS)\n",
-                p->kernel->stage          ? "int64_t group, "
+                p->kernel->stage          ? "index_t group, "
                 : p->form == CLIKE_TURNED ? "SHARED_PLACE(uint64_t) turned, "
                                           : "");
     clike_print_function(p);

@@ -8,6 +8,9 @@
 #define RADIX 64
 #define LEVEL_COUNT 7 /* enough for 2^53 elements */
 
+/* Numbers of rows and elements that a launch has, and what they are computed of. */
+typedef int64_t index_t;
+
 #define BEGIN_LEVELS(type, sum, levels, identity)                                                  \
     type sum = identity, levels[LEVEL_COUNT];                                                      \
     UNROLL for (int level = 0; level < LEVEL_COUNT; level++) levels[level] = identity
@@ -15,7 +18,7 @@
 /* Group number `groups`, counted from 1, is complete. */
 #define CARRY(combine, sum, levels, identity, groups)                                              \
     do {                                                                                           \
-        int64_t left = groups;                                                                     \
+        index_t left = groups;                                                                     \
         UNROLL for (int level = 0; level < LEVEL_COUNT; level++)                                   \
         {                                                                                          \
             sum = combine(levels[level], sum);                                                     \
@@ -39,10 +42,10 @@
 
 /* What a thread does of a part of a launch. */
 #define EACH_THREAD(i, n) EACH_THREAD_FROM(PART_THREAD, i, n)
-#define EACH_THREAD_FROM(first, i, n) for (int64_t i = first; i < (n); i += PART_THREADS)
+#define EACH_THREAD_FROM(first, i, n) for (index_t i = first; i < (n); i += PART_THREADS)
 /* Or `each` of its elements at a time, from `first` on, while there are as many. */
 #define EACH_TIME_OF_THREAD(first, n, each)                                                        \
-    int64_t first = PART_THREAD;                                                                   \
+    index_t first = PART_THREAD;                                                                   \
     UNROLL_BY(1) for (; first + ((each)-1) * PART_THREADS < (n); first += (each)*PART_THREADS)
 #define OF_TIME(first, next) (first) + (next)*PART_THREADS
 
@@ -52,9 +55,9 @@
  * which are none.
  */
 #define EACH_TERM(first, n, shift, each)                                                           \
-    for (int64_t first = GROUP(shift); first < (n); first += GROUPS(shift) * (int64_t)(each))      \
+    for (index_t first = GROUP(shift); first < (n); first += GROUPS(shift) * (index_t)(each))      \
     UNROLL for (int term = 0; term < (each); term++)
-#define TERM_FROM(first, shift) first + term *(int64_t)GROUPS(shift)
+#define TERM_FROM(first, shift) first + term *(index_t)GROUPS(shift)
 
 /*
  * Patches of elements, of which some lookups are turned: 1 << shift neighbours, of which there are
@@ -64,15 +67,15 @@
  */
 #define PATCH_SHIFT 10
 #define BEGIN_PATCHES(n, along, inner, shift)                                                      \
-    const int64_t patches_inner = (((inner)-1) >> (int)(shift)) + 1,                               \
+    const index_t patches_inner = (((inner)-1) >> (int)(shift)) + 1,                               \
                   patches_along = (((along)-1) >> (PATCH_SHIFT - (int)(shift))) + 1,               \
                   patches =                                                                        \
                       (n) > 0 ? (n) / ((along) * (inner)) * patches_along * patches_inner : 0
 #define EACH_PATCH(patch)                                                                          \
-    for (int64_t patch = FIRST_PATCH; patch < patches; patch += PATCHES_AT_ONCE, MEET)
+    for (index_t patch = FIRST_PATCH; patch < patches; patch += PATCHES_AT_ONCE, MEET)
 #define IN_PATCH(left) ((left) < 1 << PATCH_SHIFT ? (int)(left) : 1 << PATCH_SHIFT)
 #define BEGIN_PATCH(patch, along, inner, shift)                                                    \
-    const int64_t patch_along = patch / patches_inner, patch_outer = patch_along / patches_along,  \
+    const index_t patch_along = patch / patches_inner, patch_outer = patch_along / patches_along,  \
                   begin_inner = (patch - patch_along * patches_inner) << (int)(shift),             \
                   begin_along = (patch_along - patch_outer * patches_along)                        \
                                 << (PATCH_SHIFT - (int)(shift)),                                   \

@@ -83,21 +83,21 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 #define BEGIN_LAUNCH(reductions) __local uint64_t memory_of_lanes[reductions * LANE_COUNT];
 
 /* Parts of a launch: some of its blocks. */
-#define PART_PARAMS int64_t block, int64_t blocks, __local uint64_t *memory_of_lanes
+#define PART_PARAMS index_t block, index_t blocks, __local uint64_t *memory_of_lanes
 #define PART static inline void
 #define IN_PART(begin, end)                                                                        \
     ((int64_t)get_group_id(0) >= (begin) && (int64_t)get_group_id(0) < (end))
 #define OF_PART(begin, end) (int64_t) get_group_id(0) - (begin), (end) - (begin), memory_of_lanes
 #define LANE ((int)get_local_id(0))
-#define WARPS ((int64_t)get_local_size(1))
+#define WARPS ((index_t)get_local_size(1))
 #define EACH_GROUP(group, groups)                                                                  \
     for (int64_t group = get_group_id(0); group < (groups); group += get_num_groups(0))
 #define IN_STAGE(stage)
 #define END_STAGE barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define OF_GROUP 0, 1, memory_of_lanes
-#define PART_THREAD ((block * WARPS + (int64_t)get_local_id(1)) * LANE_COUNT + LANE)
+#define PART_THREAD ((block * WARPS + (index_t)get_local_id(1)) * LANE_COUNT + LANE)
 #define PART_THREADS (blocks * WARPS * LANE_COUNT)
-#define EACH_WARP_OF_PART(r, rows) for (int64_t r = block; r < (rows); r += blocks)
+#define EACH_WARP_OF_PART(r, rows) for (index_t r = block; r < (rows); r += blocks)
 
 /* Tiles of rows: a thread is of one of them, and of one of the groups that share what is along it.
  * There may be no such row, then all threads go on to where they meet. A block is one warp. */
@@ -105,7 +105,7 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 #define GROUPS(shift) (LANE_COUNT >> (int)(shift))
 #define OF_TILE(shift) (LANE & ((1 << (int)(shift)) - 1))
 #define EACH_ROW_OF_TILE(r, rows, shift)                                                           \
-    for (int64_t first_of_tile = block << (shift), r = first_of_tile + OF_TILE(shift);             \
+    for (index_t first_of_tile = block << (shift), r = first_of_tile + OF_TILE(shift);             \
          first_of_tile < (rows);                                                                   \
          first_of_tile += blocks << (shift), r += blocks << (shift), barrier(CLK_LOCAL_MEM_FENCE))
 #define FIRST_GROUP(r, rows, shift) if (GROUP(shift) == 0 && r < (rows))

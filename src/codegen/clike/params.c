@@ -157,13 +157,14 @@ void clike_print_param(const struct printer *p, const struct clike_param *param)
                     gir_args(p->kernel)[param->arg].is_result ? "RESULT" : "OPERAND",
                     is_in_place(p->kernel, param->arg) ? "_IN_PLACE" : "", param->arg);
     else if (param->kind >= CLIKE_N_ROWS)
-        text_printf(p->text, "int64_t %s", clike_name_of_call(param->kind));
+        text_printf(p->text, "%s %s", clike_index_type(p), clike_name_of_call(param->kind));
     else if (param->kind == CLIKE_NUMBER)
-        text_printf(p->text, "int64_t n%" PRIu32, param->arg);
+        text_printf(p->text, "%s n%" PRIu32, clike_index_type(p), param->arg);
     else if (param->kind == CLIKE_STATUS)
         text_puts(p->text, "RESULT status");
     else
-        text_printf(p->text, "int64_t a%" PRIu32 "_%s", param->arg, suffix[param->kind]);
+        text_printf(p->text, "%s a%" PRIu32 "_%s", clike_index_type(p), param->arg,
+                    suffix[param->kind]);
 }
 
 void clike_print_params(const struct printer *p, bool first, clike_print_param_fn print)

@@ -86,7 +86,7 @@ static void print_terms(struct printer *p, const char *comes_to)
     snprintf(head, sizeof head, "EACH_TERM(first, n, shift, %u)", terms_each(p));
     clike_begin_levels(p);
     clike_open_block(p, head);
-    clike_line(p, "const int64_t i = TERM_FROM(first, shift);");
+    clike_line(p, "const index_t i = TERM_FROM(first, shift);");
     clike_print_steps(p);
     clike_combine_steps(p);
     clike_close_block(p);
@@ -208,7 +208,9 @@ static void print_iterations(struct printer *p)
     clike_print_once(p);
     clike_find_steps(p);
     declare_states(p);
-    clike_open_block(p, "for (int64_t r = 0; r < rows; r++)");
+    char head[64];
+    snprintf(head, sizeof head, "for (%s r = 0; r < rows; r++)", clike_index_type(p));
+    clike_open_block(p, head);
     clike_print_steps(p);
     clike_close_block(p);
     print_last(p);

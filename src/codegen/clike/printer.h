@@ -36,6 +36,9 @@ void clike_print_rows_of_blocks(struct printer *p);
 /* How many reductions come before step i, in whatever pass. */
 uint32_t clike_reductions_before(const struct printer *p, uint32_t i);
 
+/* The type of numbers of rows and elements. */
+const char *clike_index_type(const struct printer *p);
+
 /* Begins a line. */
 void clike_indent(const struct printer *p);
 void clike_line(const struct printer *p, const char *text);

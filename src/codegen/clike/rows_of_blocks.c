@@ -25,7 +25,7 @@ static void print_stretch(struct printer *p)
              "UNROLL_BY(%u) for (int next = 0; next < " STRETCH " / BLOCK_THREADS; next++)",
              clike_several(p));
     clike_open_block(p, head);
-    clike_line(p, "const int64_t at = BLOCK_THREAD + next * BLOCK_THREADS,");
+    clike_line(p, "const index_t at = BLOCK_THREAD + next * BLOCK_THREADS,");
     clike_line(p, "              i = begin + at < n ? begin + at : n - 1;");
     clike_print_steps(p);
     EACH_REDUCTION(p, i)
@@ -75,7 +75,7 @@ static void print_stretches(struct printer *p)
                     clike_type_of(gir_codes(p->kernel)[i].type), i);
     }
     clike_begin_levels(p);
-    clike_open_block(p, "for (int64_t begin = 0; begin < n; begin += " STRETCH ")");
+    clike_open_block(p, "for (index_t begin = 0; begin < n; begin += " STRETCH ")");
     print_stretch(p);
     clike_line(p, "MEET;");
     print_first_warp(p);

@@ -50,7 +50,7 @@ static inline int shim_turn(int turn, int count)
 #define EACH_ROW(r, rows) for (int64_t r = shim_thread / SHIM_WIDTH; r < (rows); r += SHIM_HEIGHT)
 #define EACH_ELEMENT(i, n) for (int64_t i = shim_thread % SHIM_WIDTH; i < (n); i += SHIM_WIDTH)
 #define EACH_COLUMN(i, n) for (int64_t i = shim_thread; i < (n); i += SHIM_THREADS)
-#define EACH_WARP(r, rows) for (int64_t r = shim_thread; r < (rows); r += SHIM_THREADS)
+#define EACH_WARP(r, rows) for (index_t r = shim_thread; r < (rows); r += SHIM_THREADS)
 
 /* What a launch is given: memory, and where in it the part's begins. */
 #define GIVEN(kind, name) kind name
@@ -58,7 +58,7 @@ static inline int shim_turn(int turn, int count)
 #define AFTER_OTHERS
 #define BEGIN_LAUNCH(reductions)
 /* All threads are in all parts of a launch. */
-#define PART_PARAMS int64_t block, int64_t blocks
+#define PART_PARAMS index_t block, index_t blocks
 #define PART static void
 #define IN_PART(begin, end) true
 #define OF_PART(begin, end) begin, end

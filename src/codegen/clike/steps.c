@@ -37,6 +37,11 @@ const char *clike_type_of(tssa_dtype dtype)
     }
 }
 
+const char *clike_index_type(const struct printer *p)
+{
+    return p->kernel->grid ? "index_t" : "int64_t";
+}
+
 void clike_indent(const struct printer *p)
 {
     for (int i = 0; i < p->depth; i++)

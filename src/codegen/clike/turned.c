@@ -111,7 +111,7 @@ static void print_reads(struct printer *p, const char *head, const bool *reads)
     add_operands(p, false, steps);
     memcpy(p->needed, steps, sizeof steps);
     clike_open_block(p, head);
-    clike_line(p, "const int64_t i = OF_PATCH_OR_FIRST(a, b, inner);");
+    clike_line(p, "const index_t i = OF_PATCH_OR_FIRST(a, b, inner);");
     for (uint32_t i = 0; i < p->kernel->n_codes; i++) {
         if (steps[i])
             clike_print_step(p, i);
@@ -174,7 +174,7 @@ static void print_there(const struct printer *p, uint32_t i)
 static void print_rest(struct printer *p, const bool *steps, const bool *reads)
 {
     clike_open_block(p, "IF_IN_PATCH(a, b)");
-    clike_line(p, "const int64_t i = OF_PATCH(a, b, inner);");
+    clike_line(p, "const index_t i = OF_PATCH(a, b, inner);");
     for (uint32_t i = 0; i < p->kernel->n_codes; i++)
         if (steps[i] && (reads[i] || gir_is_turned(&gir_codes(p->kernel)[i])))
             print_there(p, i);

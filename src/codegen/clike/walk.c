@@ -130,8 +130,10 @@ static bool has_levels(const struct printer *p)
 void clike_begin_levels(const struct printer *p)
 {
     const bool levels = has_levels(p);
-    if (levels)
-        clike_line(p, "int64_t steps = 0;");
+    if (levels) {
+        clike_indent(p);
+        text_printf(p->text, "%s steps = 0;\n", clike_index_type(p));
+    }
     EACH_REDUCTION(p, i)
     {
         const struct gir_code *code = &gir_codes(p->kernel)[i];
@@ -196,8 +198,9 @@ void clike_join_levels(const struct printer *p)
 static void open_walk(struct printer *p, const struct clike_walk *walk, const char *from)
 {
     char head[128];
-    snprintf(head, sizeof head, "UNROLL_BY(1) for (int64_t %s = %s; %s < %s; %s += %s)",
-             walk->number, from, walk->number, walk->end, walk->number, walk->step);
+    snprintf(head, sizeof head, "UNROLL_BY(1) for (%s %s = %s; %s < %s; %s += %s)",
+             clike_index_type(p), walk->number, from, walk->number, walk->end, walk->number,
+             walk->step);
     clike_open_block(p, head);
     clike_print_steps(p);
     clike_combine_steps(p);
@@ -206,15 +209,16 @@ static void open_walk(struct printer *p, const struct clike_walk *walk, const ch
 /* `each` at a time, and then the rest, of which there are too few to complete a group of RADIX. */
 static void print_several(struct printer *p, const struct clike_walk *walk, unsigned each)
 {
+    const char *type = clike_index_type(p);
     char text[160];
-    snprintf(text, sizeof text, "int64_t first = %s;", walk->from);
+    snprintf(text, sizeof text, "%s first = %s;", type, walk->from);
     clike_line(p, text);
     snprintf(text, sizeof text, "UNROLL_BY(1) for (; first + %u * %s < %s; first += %u * %s)",
              each - 1, walk->step, walk->end, each, walk->step);
     clike_open_block(p, text);
-    snprintf(text, sizeof text, "UNROLL for (int64_t next = 0; next < %u; next++)", each);
+    snprintf(text, sizeof text, "UNROLL for (%s next = 0; next < %u; next++)", type, each);
     clike_open_block(p, text);
-    snprintf(text, sizeof text, "const int64_t %s = first + next * %s;", walk->number, walk->step);
+    snprintf(text, sizeof text, "const %s %s = first + next * %s;", type, walk->number, walk->step);
     clike_line(p, text);
     clike_print_steps(p);
     clike_combine_steps(p);
