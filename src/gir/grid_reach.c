@@ -60,21 +60,32 @@ static struct gir_interval multiply(struct gir_interval a, struct gir_interval b
                                  most(most(ends[0], ends[1]), most(ends[2], ends[3]))};
 }
 
-/* By one positive number, of what is not negative. */
+/* By 0, where there is nothing: 0, or the number itself, as it is printed. */
+static struct gir_interval by_none(struct gir_interval a)
+{
+    return join(a, (struct gir_interval){0, 0});
+}
+
+/* By one size. */
 static struct gir_interval divide(struct gir_interval a, struct gir_interval b)
 {
-    if (!is_one(b) || b.low <= 0 || a.low < 0)
+    if (!is_one(b) || b.low < 0)
         return all;
+    if (b.low == 0)
+        return by_none(a);
     return (struct gir_interval){a.low / b.low, a.high / b.low};
 }
 
 static struct gir_interval rest(struct gir_interval a, struct gir_interval b)
 {
-    if (!is_one(b) || b.low <= 0 || a.low < 0)
+    if (!is_one(b) || b.low < 0)
         return all;
-    if (a.low / b.low != a.high / b.low)
-        return (struct gir_interval){0, b.low - 1};
-    return (struct gir_interval){a.low % b.low, a.high % b.low};
+    if (b.low == 0)
+        return by_none(a);
+    if (a.low >= 0 && a.low / b.low == a.high / b.low)
+        return (struct gir_interval){a.low % b.low, a.high % b.low};
+    return (struct gir_interval){a.low < 0 ? most(a.low, 1 - b.low) : 0,
+                                 a.high > 0 ? least(a.high, b.low - 1) : 0};
 }
 
 static struct gir_interval of_scalar(const struct gir_code *code, const struct gir_interval *ranges)
@@ -153,6 +164,14 @@ static void check(const struct gir_code *codes, uint32_t truth, struct gir_inter
         else if (bound > INT64_MIN)
             checked[a] = meet(checked[a], (struct gir_interval){INT64_MIN, bound - 1});
     }
+}
+
+void gir_find_ranges(const struct gir_kernel *kernel, struct gir_interval rows,
+                     struct gir_interval positions, const int64_t *numbers,
+                     struct gir_interval *ranges)
+{
+    for (uint32_t i = 0; i < kernel->n_codes; i++)
+        ranges[i] = of_step(&gir_codes(kernel)[i], ranges, rows, positions, numbers);
 }
 
 void gir_find_reach(const struct gir_kernel *kernel, struct gir_interval rows,

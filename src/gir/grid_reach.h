@@ -23,5 +23,9 @@ struct gir_reach {
 /* Of rows and positions of these ranges. `numbers`: what a call tells; NULL: anything. */
 void gir_find_reach(const struct gir_kernel *kernel, struct gir_interval rows,
                     struct gir_interval positions, const int64_t *numbers, struct gir_reach *reach);
+/* The same, ranges[n_codes], whether checks fail or not. */
+void gir_find_ranges(const struct gir_kernel *kernel, struct gir_interval rows,
+                     struct gir_interval positions, const int64_t *numbers,
+                     struct gir_interval *ranges);
 
 #endif
