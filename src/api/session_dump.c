@@ -177,7 +177,7 @@ static bool print_launch(const struct dump *d, const struct launch *launch,
     for (uint32_t i = 0; i < launch->n; i++)
         kernels[i] = d->kernels.data[launch->kernels[i]];
     snprintf(name, sizeof name, "launch_%zu", launch->kernels[0]);
-    return clike_print_launch(kernels, launch->n, dialect, name, text);
+    return clike_print_launch(kernels, launch->n, dialect, CLIKE_NARROW, name, text);
 }
 
 /* A file that a compiler of the dialect takes. */

@@ -47,9 +47,9 @@ static struct kernels kernels_of(const struct gir_grid *grid)
 }
 
 /* NULL: there is none yet. */
-static codegen_run code_of(const struct gir_grid *grid)
+static codegen_run code_of(const struct gir_grid *grid, enum clike_width width)
 {
-    return shim_code(kernels_of(grid).parts, grid->n);
+    return shim_code(kernels_of(grid).parts, grid->n, width);
 }
 
 static void make_grid(const struct ir_op *op, const tssa_allocator *allocator,
@@ -75,7 +75,7 @@ static void make_grid(const struct ir_op *op, const tssa_allocator *allocator,
         const struct gir_kernel *kernel = (*grid)->parts[i].kernel;
         no_error(gir_check(kernel, kernel->size));
     }
-    if (*grid && !code_of(*grid))
+    if (*grid && !code_of(*grid, CLIKE_NARROW))
         shim_add(kernels_of(*grid).parts, (*grid)->n);
 }
 
@@ -221,6 +221,7 @@ struct given {
     int64_t steps[GIR_GRID_MAX_PARTS * (GIR_MAX_ARGS + GIR_MAX_NUMBERS + 5)];
     uint32_t n_memory, n_steps;
     void *inner[GIR_MAX_STAGES]; /* each as large as it must be, and nothing in it */
+    enum clike_width width;
 };
 
 static void make_inner(const struct gir_grid *grid, struct given *given)
@@ -348,10 +349,30 @@ static bool give_patches(const struct sizes *sizes, const struct gir_grid_part *
            tell_product(sizes, part->dims + to, part->rank - to, &steps[3]);
 }
 
+/* What it goes over, where nothing but that is given yet: before groups have their own. */
+static bool give_space(const struct kernel_args *args, const struct sizes *sizes,
+                       const struct gir_grid *grid, const struct gir_grid_part *part,
+                       const int64_t *numbers, struct given *given)
+{
+    const struct gir_kernel *kernel = part->kernel;
+    int64_t *steps = &given->steps[given->n_steps];
+    if (!tell_space(args, sizes, part, &steps[0], &steps[1]) ||
+        (part->turned_to && !give_patches(sizes, part, given)))
+        return false;
+    const struct clike_call call = {steps[0], steps[1], numbers,
+                                    steps - kernel->n_args - kernel->n_numbers};
+    if (!clike_is_narrow(kernel, &call))
+        given->width = CLIKE_WIDE;
+    if (grid->groups)
+        steps[part->row ? 0 : 1] /= grid->groups;
+    given->n_steps += part->turned_to ? 5 : 2;
+    return true;
+}
+
 /* Computes the results, in memory that is the caller's then. False: not all that it must know is
  * told. */
-static bool compute(const struct kernel_args *args, const struct gir_grid *grid, void **results,
-                    unsigned char *status)
+static bool compute(const struct kernel_args *args, const struct gir_grid *grid,
+                    enum clike_width width, void **results, unsigned char *status)
 {
     struct sizes *sizes = malloc(sizeof *sizes);
     struct given *given = calloc(1, sizeof *given);
@@ -359,21 +380,17 @@ static bool compute(const struct kernel_args *args, const struct gir_grid *grid,
     assert_non_null(sizes);
     assert_non_null(given);
     make_inner(grid, given);
+    given->width = width;
     bool told = tell_numbers(args, grid, sizes, numbers);
     if (told)
         make_results(args, results);
     for (uint32_t i = 0; i < grid->n && told; i++) {
         give_part(args, grid, &grid->parts[i], numbers, results, status, given);
-        told = tell_space(args, sizes, &grid->parts[i], &given->steps[given->n_steps],
-                          &given->steps[given->n_steps + 1]);
-        if (told && grid->parts[i].turned_to)
-            told = give_patches(sizes, &grid->parts[i], given);
-        if (told && grid->groups)
-            given->steps[given->n_steps + (grid->parts[i].row ? 0 : 1)] /= grid->groups;
-        given->n_steps += grid->parts[i].turned_to ? 5 : 2;
+        told = give_space(args, sizes, grid, &grid->parts[i], numbers, given);
     }
+    grid_counts.only_wide += given->width != width;
     if (told)
-        code_of(grid)(given->memory, given->steps, grid->groups, 0, NULL, NULL);
+        code_of(grid, given->width)(given->memory, given->steps, grid->groups, 0, NULL, NULL);
     free_given(grid, given);
     free(sizes);
     return told;
@@ -381,13 +398,14 @@ static bool compute(const struct kernel_args *args, const struct gir_grid *grid,
 
 #define MOST_RESULTS 128
 
-static void check(const struct kernel_args *args, const struct gir_grid *grid, void **results)
+static void check(const struct kernel_args *args, const struct gir_grid *grid,
+                  enum clike_width width, void **results)
 {
     unsigned char status = 0;
     struct text text;
     text_init(&text, &allocator_default);
     ir_print_op_line(args->op, &text);
-    const bool told = compute(args, grid, results, &status);
+    const bool told = compute(args, grid, width, results, &status);
     grid_counts.not_told += !told;
     grid_counts.ran += told;
     if (status)
@@ -416,7 +434,7 @@ static bool shape_results(const struct kernel_args *args, struct sizes *sizes, s
 /* The interpreter has found a wrong index: so has the grid, and it has read and written nothing
  * outside, which the sanitizers see. */
 static void check_failure(const struct kernel_args *args, const struct gir_grid *grid,
-                          void **results)
+                          enum clike_width width, void **results)
 {
     struct sizes *sizes = malloc(sizeof *sizes);
     struct value values[MOST_RESULTS];
@@ -428,7 +446,7 @@ static void check_failure(const struct kernel_args *args, const struct gir_grid 
     for (uint32_t i = 0; i < args->n_outputs; i++)
         outputs[i] = args->outputs[i] ? &values[i] : NULL;
     own.outputs = outputs;
-    if (shape_results(args, sizes, values) && compute(&own, grid, results, &status)) {
+    if (shape_results(args, sizes, values) && compute(&own, grid, width, results, &status)) {
         for (uint32_t i = 0; i < args->n_outputs; i++)
             elements += args->outputs[i] ? tensor_count(&values[i].tensor) : 0;
         if (!status && elements)
@@ -438,23 +456,34 @@ static void check_failure(const struct kernel_args *args, const struct gir_grid 
     free(sizes);
 }
 
+/* Of what the interpreter has said. */
+static void check_run(const struct kernel_args *args, const struct gir_grid *grid,
+                      enum clike_width width, const tssa_status *status, void **results)
+{
+    if (!status)
+        check(args, grid, width, results);
+    else if (strstr(tssa_status_message(status), "index"))
+        check_failure(args, grid, width, results);
+}
+
+#define WIDTHS 2 /* of all launches, CLIKE_NARROW and CLIKE_WIDE */
+
 static tssa_status *run(struct kernel_args *args)
 {
     const struct twice *twice = args->state;
     struct kernel_args own = *args;
-    void *results[MOST_RESULTS] = {NULL};
+    void *results[WIDTHS][MOST_RESULTS] = {{NULL}};
     own.state = twice->state;
     assert_true(args->n_outputs <= MOST_RESULTS);
-    begin_updates(args, twice->grid, results);
+    for (int width = 0; width < WIDTHS; width++)
+        begin_updates(args, twice->grid, results[width]);
     tssa_status *status = twice->kernel ? twice->kernel->run(&own) : interpret_op(&own);
-    if (twice->grid && code_of(twice->grid)) {
-        if (!status)
-            check(args, twice->grid, results);
-        else if (strstr(tssa_status_message(status), "index"))
-            check_failure(args, twice->grid, results);
+    for (int width = 0; width < WIDTHS; width++) {
+        if (twice->grid && code_of(twice->grid, CLIKE_NARROW))
+            check_run(args, twice->grid, (enum clike_width)width, status, results[width]);
+        for (uint32_t i = 0; i < args->n_outputs; i++)
+            free(results[width][i]);
     }
-    for (uint32_t i = 0; i < args->n_outputs; i++)
-        free(results[i]);
     return status;
 }
 

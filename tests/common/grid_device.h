@@ -16,9 +16,9 @@ struct device_context *grid_context(void);
 
 /* So far: fuse ops of plans that are grids, and that are none; runs of grids, and those whose
  * numbers nobody told; runs that wrote into what a loop carries on; parts that have lookups which
- * are turned. */
+ * are turned; runs that no narrow text may do. */
 struct grid_counts {
-    uint32_t made, refused, ran, not_told, updated, turned;
+    uint32_t made, refused, ran, not_told, updated, turned, only_wide;
 };
 extern struct grid_counts grid_counts;
 /* Of runs that failed for an index, how many have been grids' as well; all of them must be. */

@@ -26,6 +26,7 @@ static struct {
     uint32_t n;
     struct gir_kernel **parts;
     struct cpu_code code;
+    codegen_run wide; /* of a grid */
 } kernels[MAX_KERNELS];
 static uint32_t n_kernels, n_refused;
 
@@ -73,10 +74,12 @@ void shim_add(const struct gir_kernel *const *parts, uint32_t n)
     n_kernels++;
 }
 
-codegen_run shim_code(const struct gir_kernel *const *parts, uint32_t n)
+codegen_run shim_code(const struct gir_kernel *const *parts, uint32_t n, enum clike_width width)
 {
     const uint32_t i = find_launch(parts, n);
-    return i < n_kernels ? kernels[i].code.run : NULL;
+    if (i == n_kernels)
+        return NULL;
+    return width == CLIKE_WIDE ? kernels[i].wide : kernels[i].code.run;
 }
 
 /* struct device.compile: at first there is no code, but kernels are kept in mind. */
@@ -128,6 +131,20 @@ uint32_t shim_refused(void)
 
 static char folder[] = "/tmp/tssa_clike_XXXXXX";
 
+static void print_launch(uint32_t i, enum clike_dialect dialect, enum clike_width width,
+                         struct text *text)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%c%u", width == CLIKE_WIDE ? 'w' : 'k', (unsigned)i);
+    assert_true(clike_print_launch((const struct gir_kernel *const *)kernels[i].parts, kernels[i].n,
+                                   dialect, width, name, text));
+}
+
+static bool is_grid(uint32_t i)
+{
+    return kernels[i].parts[0]->grid;
+}
+
 void shim_print(enum clike_dialect dialect, uint32_t begin, uint32_t end, uint32_t step,
                 struct text *text)
 {
@@ -139,9 +156,12 @@ void shim_print(enum clike_dialect dialect, uint32_t begin, uint32_t end, uint32
     for (uint32_t i = begin; i < end; i += step) {
         char name[32];
         snprintf(name, sizeof name, "k%u", (unsigned)i);
-        const struct gir_kernel *const *parts = (const struct gir_kernel *const *)kernels[i].parts;
-        assert_true(parts[0]->grid ? clike_print_launch(parts, kernels[i].n, dialect, name, text)
-                                   : clike_print(parts[0], dialect, name, text));
+        if (is_grid(i)) {
+            print_launch(i, dialect, CLIKE_NARROW, text);
+            print_launch(i, dialect, CLIKE_WIDE, text);
+        } else {
+            assert_true(clike_print(kernels[i].parts[0], dialect, name, text));
+        }
     }
 }
 
@@ -202,6 +222,16 @@ static void *symbol_of(const struct shim *shim, const char *name)
     return symbol;
 }
 
+static codegen_run code_of(const struct shim *shim, char letter, uint32_t i)
+{
+    char name[32];
+    codegen_run code;
+    snprintf(name, sizeof name, "%c%u_run", letter, (unsigned)i);
+    void *symbol = symbol_of(shim, name);
+    memcpy(&code, &symbol, sizeof symbol);
+    return code;
+}
+
 static void open_shim(struct shim *shim)
 {
     const int status = pclose(shim->compiler);
@@ -213,10 +243,8 @@ static void open_shim(struct shim *shim)
     void *symbol = symbol_of(shim, "shim_set_order");
     memcpy(&shim->set_order, &symbol, sizeof symbol);
     for (uint32_t i = shim->begin; i < shim->end; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "k%u_run", (unsigned)i);
-        symbol = symbol_of(shim, name);
-        memcpy(&kernels[i].code.run, &symbol, sizeof symbol);
+        kernels[i].code.run = code_of(shim, 'k', i);
+        kernels[i].wide = is_grid(i) ? code_of(shim, 'w', i) : NULL;
     }
 }
 

@@ -17,13 +17,14 @@ const struct device *shim_device(void);
 struct device_context *shim_context(void);
 
 /* For others that run the shim's kernels: keeps a kernel in mind, or those of a launch of grids,
- * and its code once there is some; NULL: not yet, or it has no text. */
+ * and its code of a width once there is some; NULL: not yet, or it has no text. */
 void shim_add(const struct gir_kernel *const *parts, uint32_t n);
-codegen_run shim_code(const struct gir_kernel *const *parts, uint32_t n);
+codegen_run shim_code(const struct gir_kernel *const *parts, uint32_t n, enum clike_width width);
 
 uint32_t shim_count(void);   /* of kernels so far, equal ones once */
 uint32_t shim_refused(void); /* which have no text */
-/* The text of every `step`th kernel of some, as k0, k1, ... by their numbers. */
+/* The text of every `step`th kernel of some, as k0, k1, ... by their numbers; of grids, the narrow
+ * one, and as w0, w1, ... the wide one. */
 void shim_print(enum clike_dialect dialect, uint32_t begin, uint32_t end, uint32_t step,
                 struct text *text);
 

@@ -38,7 +38,7 @@
 static bool print(const struct gir_kernel *kernel, enum clike_dialect dialect, const char *name,
                   struct text *text)
 {
-    return kernel->grid ? clike_print_launch(&kernel, 1, dialect, name, text)
+    return kernel->grid ? clike_print_launch(&kernel, 1, dialect, CLIKE_NARROW, name, text)
                         : clike_print(kernel, dialect, name, text);
 }
 

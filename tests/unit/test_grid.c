@@ -395,12 +395,12 @@ static void grids_ran(void **state)
 {
     (void)state;
     print_message("%u kernels; %u plans had grids, %u fuse ops were none; %u runs, %u not told, "
-                  "%u that wrote into what is carried, %u parts with turned lookups, %u failures "
-                  "found\n",
+                  "%u that wrote into what is carried, %u parts with turned lookups, %u that are "
+                  "wide alone, %u failures found\n",
                   (unsigned)shim_count(), (unsigned)grid_counts.made, (unsigned)grid_counts.refused,
                   (unsigned)grid_counts.ran, (unsigned)grid_counts.not_told,
                   (unsigned)grid_counts.updated, (unsigned)grid_counts.turned,
-                  (unsigned)grid_failures);
+                  (unsigned)grid_counts.only_wide, (unsigned)grid_failures);
     assert_true(grid_counts.turned > 100);
     assert_true(grid_counts.updated > 20);
     assert_true(grid_counts.ran > 50);

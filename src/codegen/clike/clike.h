@@ -45,6 +45,9 @@
 #include "base/text.h"
 #include "gir/gir.h"
 
+/* Of numbers of rows and elements: 32 bits, where they hold all of a call (clike_is_narrow), or 64.
+ */
+enum clike_width { CLIKE_NARROW, CLIKE_WIDE };
 enum clike_dialect { CLIKE_CUDA, CLIKE_OPENCL, CLIKE_SHIM };
 
 #define CLIKE_CUDA_OPTIONS "-fmad=false", "-ftz=false", "-prec-div=true", "-prec-sqrt=true"
@@ -117,8 +120,26 @@ bool clike_print(const struct gir_kernel *kernel, enum clike_dialect dialect, co
  * in turn, in args its arguments and the status, in steps how many elements each argument has, its
  * numbers, rows and n, and of what is turned `along`, `inner` and `shift`; and where there are
  * stages, its own `rows` is how many groups there are.
+ *
+ * A narrow text has, but in tiles, 32 bits for numbers of rows and elements, and for what is
+ * computed of them alone and tells where something is looked up or stored; what data tell, or what
+ * is stored, has 64.
  */
 bool clike_print_launch(const struct gir_kernel *const *kernels, uint32_t n,
-                        enum clike_dialect dialect, const char *name, struct text *text);
+                        enum clike_dialect dialect, enum clike_width width, const char *name,
+                        struct text *text);
+
+/* What a call tells of a kernel of a grid: all of its rows, or 1, of n elements (of all groups),
+ * its numbers, and how many elements each argument has. */
+struct clike_call {
+    int64_t rows, n;
+    const int64_t *numbers, *counts;
+};
+#define CLIKE_MOST_BLOCKS 4096 /* of a part; and 1,024 threads of each */
+
+/* Do 32 bits hold all numbers of rows and elements that threads compute in the call, of those of
+ * what is read and what is not, whatever the data are? Or has its narrow text 64? A launch may be
+ * narrow if that is so of all parts. */
+bool clike_is_narrow(const struct gir_kernel *kernel, const struct clike_call *call);
 
 #endif

@@ -69,6 +69,8 @@ static void print_given_to_part(const struct printer *p, const struct clike_para
 /* The function of a part. */
 static void print_part(struct printer *p, const char *name)
 {
+    if (p->width == CLIKE_NARROW)
+        text_puts(p->text, "#define index_t int32_t\n");
     text_printf(p->text, "PART %s_%" PRIu32 "(\n    ", name, p->part);
     clike_print_params(p, false, clike_print_param);
     text_printf(p->text, ",\n    %sPART_PARAMS)\n",
@@ -76,6 +78,8 @@ static void print_part(struct printer *p, const char *name)
                 : p->form == CLIKE_TURNED ? "SHARED_PLACE(uint64_t) turned, "
                                           : "");
     clike_print_function(p);
+    if (p->width == CLIKE_NARROW)
+        text_puts(p->text, "#undef index_t\n");
 }
 
 /* A macro of the part's blocks. */
@@ -184,10 +188,12 @@ static bool combines(const struct gir_kernel *const *kernels, uint32_t n)
 }
 
 bool clike_print_launch(const struct gir_kernel *const *kernels, uint32_t n,
-                        enum clike_dialect dialect, const char *name, struct text *text)
+                        enum clike_dialect dialect, enum clike_width width, const char *name,
+                        struct text *text)
 {
     struct printer p = {.text = text, .dialect = dialect};
     for (p.part = 0; p.part < n; p.part++) {
+        p.width = clike_width_of(kernels[p.part], width);
         clike_begin(&p, kernels[p.part]);
         print_part(&p, name);
     }

@@ -8,7 +8,8 @@
 #define RADIX 64
 #define LEVEL_COUNT 7 /* enough for 2^53 elements */
 
-/* Numbers of rows and elements that a launch has, and what they are computed of. */
+/* Numbers of rows and elements that a launch has, and what they are computed of; a part of a
+ * narrow launch says that it has 32 bits. */
 typedef int64_t index_t;
 
 #define BEGIN_LEVELS(type, sum, levels, identity)                                                  \
@@ -126,6 +127,10 @@ typedef int64_t index_t;
     (((uint64_t)(number) | (uint64_t)(size)) <= UINT32_MAX                                         \
          ? (int64_t)((uint32_t)(number) / ((uint32_t)(size) + ((size) == 0)))                      \
          : (number) / ((size) + ((size) == 0)))
+/* The same of indices that 32 bits hold; by the first, of what is not negative. */
+#define u32_BY_SIZE(number, size)                                                                  \
+    ((int32_t)((uint32_t)(number) / ((uint32_t)(size) + ((size) == 0))))
+#define i32_BY_SIZE(number, size) ((number) / ((size) + ((size) == 0)))
 /* Who fails says so, and nobody else writes there. */
 #define CHECK(holds)                                                                               \
     if (!(holds))                                                                                  \

@@ -271,6 +271,7 @@ void clike_begin(struct printer *p, const struct gir_kernel *kernel)
     p->kernel = kernel;
     p->form = clike_form(kernel);
     p->n_passes = gir_find_passes(kernel, p->when);
+    clike_begin_indices(p);
     p->pass = 0;
     for (uint32_t i = 0; i < kernel->n_codes; i++)
         p->when[i].kept_in = 0;
@@ -293,7 +294,7 @@ static void print_given(const struct printer *p, const struct clike_param *param
 bool clike_print(const struct gir_kernel *kernel, enum clike_dialect dialect, const char *name,
                  struct text *text)
 {
-    struct printer p = {.text = text, .dialect = dialect};
+    struct printer p = {.text = text, .dialect = dialect, .width = CLIKE_WIDE};
     clike_begin(&p, kernel);
     text_printf(text, "KERNEL %s(\n    ", name);
     clike_print_params(&p, false, clike_print_param);

@@ -13,10 +13,13 @@ struct printer {
     struct text *text;
     enum clike_form form;
     enum clike_dialect dialect;
+    enum clike_width width;
     int depth; /* of blocks */
     uint32_t n_passes, pass;
     struct gir_when when[GIR_MAX_CODES];
     bool needed[GIR_MAX_CODES]; /* in the pass, for each element */
+    /* Where it is narrow (indices.c): steps of type index_t, and those that are not negative. */
+    bool indices[GIR_MAX_CODES], natural[GIR_MAX_CODES];
 };
 
 /* Of a kernel; text and depth stay. */
@@ -38,6 +41,18 @@ uint32_t clike_reductions_before(const struct printer *p, uint32_t i);
 
 /* The type of numbers of rows and elements. */
 const char *clike_index_type(const struct printer *p);
+/* What a launch of a width has of a kernel. Tiles have 64 bits in each: with 32, NVIDIA's compiler
+ * may have threads wait for one term before they read the next. */
+enum clike_width clike_width_of(const struct gir_kernel *kernel, enum clike_width width);
+/* Fills p->indices, of a kernel. */
+void clike_begin_indices(struct printer *p);
+/* Of a kernel: which steps a narrow launch has in 32 bits, indices[n_codes]. */
+void clike_find_indices(const struct gir_kernel *kernel, bool *indices);
+/* Of a grid: is it divided by a size, which is not negative, and 0 only where there is nothing? */
+bool clike_is_by_size(const struct gir_kernel *kernel, const struct gir_code *code);
+bool clike_compares_indices(const struct gir_code *code, const bool *indices);
+/* A step that is an index, but for a choice or what is divided by a size, or that compares two. */
+void clike_print_of_indices(const struct printer *p, const struct gir_code *code);
 
 /* Begins a line. */
 void clike_indent(const struct printer *p);

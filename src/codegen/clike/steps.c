@@ -194,15 +194,6 @@ static const char *truth_operator(enum scalar_id id)
     }
 }
 
-/* Of a grid: is it divided by a size, which is not negative, and 0 only where there is nothing? */
-static bool is_by_size(const struct printer *p, const struct gir_code *code)
-{
-    const struct gir_code *by = &gir_codes(p->kernel)[code->operands[1]];
-    return p->kernel->grid && code->op == GIR_SCALAR && code->type == TSSA_INT64 &&
-           (code->scalar == SCALAR_DIV || code->scalar == SCALAR_FMOD) &&
-           (by->op == GIR_NUMBER || (by->op == GIR_CONSTANT && (int64_t)by->bits > 0));
-}
-
 /* The quotient of the same numbers that stands before step i; i: there is none. */
 static uint32_t find_quotient(const struct printer *p, uint32_t i)
 {
@@ -224,17 +215,28 @@ static void print_by_size(const struct printer *p, const struct gir_code *code)
     if (quotient != i)
         text_printf(p->text, "v%" PRIu32, quotient);
     else
-        text_printf(p->text, "i64_BY_SIZE(v%" PRIu32 ", v%" PRIu32 ")", x[0], x[1]);
+        text_printf(p->text, "%s(v%" PRIu32 ", v%" PRIu32 ")",
+                    !p->indices[i]     ? "i64_BY_SIZE"
+                    : p->natural[x[0]] ? "u32_BY_SIZE"
+                                       : "i32_BY_SIZE",
+                    x[0], x[1]);
+}
+
+static bool is_index(const struct printer *p, const struct gir_code *code)
+{
+    return p->indices[code - gir_codes(p->kernel)];
 }
 
 static void print_scalar(const struct printer *p, const struct gir_code *code)
 {
     const uint32_t n = gir_n_operands(code), *x = code->operands;
     const tssa_dtype type = gir_codes(p->kernel)[x[n - 1]].type;
-    if (is_by_size(p, code)) {
+    if (clike_is_by_size(p->kernel, code)) {
         print_by_size(p, code);
     } else if (code->scalar == SCALAR_SEL) {
         text_printf(p->text, "v%" PRIu32 " ? v%" PRIu32 " : v%" PRIu32, x[0], x[1], x[2]);
+    } else if (is_index(p, code) || clike_compares_indices(code, p->indices)) {
+        clike_print_of_indices(p, code);
     } else if (type == TSSA_BOOL && n == 1) {
         text_printf(p->text, "!v%" PRIu32, x[0]);
     } else if (type == TSSA_BOOL) {
@@ -258,10 +260,14 @@ void clike_print_step(const struct printer *p, uint32_t i)
         print_effect(p, code);
         return;
     }
-    text_printf(p->text, "const %s v%" PRIu32 " = ", clike_type_of(code->type), i);
+    const char *type = p->indices[i] ? "index_t" : clike_type_of(code->type);
+    text_printf(p->text, "const %s v%" PRIu32 " = ", type, i);
     switch ((enum gir_op)code->op) {
     case GIR_CONSTANT:
-        clike_print_number(p, code->type, code->bits);
+        if (p->indices[i])
+            text_printf(p->text, "%" PRId64, (int64_t)code->bits);
+        else
+            clike_print_number(p, code->type, code->bits);
         break;
     case GIR_CONVERT:
         print_conversion(p, code);
@@ -274,7 +280,7 @@ void clike_print_step(const struct printer *p, uint32_t i)
                     p->form == CLIKE_COLUMNS ? "rows" : "n");
         break;
     case GIR_POSITION:
-        text_printf(p->text, "(%s)%s", clike_type_of(code->type),
+        text_printf(p->text, "(%s)%s", type,
                     p->kernel->stage && p->form == CLIKE_ELEMENTS ? "(group * n + i)" : "i");
         break;
     case GIR_STATE:

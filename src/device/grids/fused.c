@@ -15,7 +15,7 @@
 
 /* More would have threads start that have next to nothing to do: each goes on with other elements.
  */
-#define MOST_BLOCKS 4096
+#define MOST_BLOCKS CLIKE_MOST_BLOCKS
 
 /* What cards' caches hold, at least, and rows that are enough to keep a card busy. */
 #define CACHE_BYTES ((int64_t)16 << 20)
@@ -385,6 +385,16 @@ static tssa_status *cut(struct call *call, const struct gir_grid_part *part, int
     return NULL;
 }
 
+/* Do 32 bits hold what a part computes its elements' numbers of? */
+static bool is_narrow(const struct call *call, const struct gir_grid_part *part, int64_t rows,
+                      int64_t n)
+{
+    int64_t counts[GIR_MAX_ARGS];
+    for (uint32_t k = 0; k < part->kernel->n_args; k++)
+        counts[k] = count_of(call, &part->wholes[k], gir_args(part->kernel)[k].is_result);
+    return clike_is_narrow(part->kernel, &(struct clike_call){rows, n, call->numbers, counts});
+}
+
 static tssa_status *launch(struct call *call)
 {
     struct device_context *context = call->args->env->stream->context;
@@ -392,6 +402,7 @@ static tssa_status *launch(struct call *call)
     struct launch launch = {.height = call->state->height, .params = call->params};
     int64_t ends[GIR_GRID_MAX_PARTS], blocks = 0;
     const enum clike_dialect dialect = context->device->launcher->dialect;
+    enum clike_width width = CLIKE_NARROW;
     TRY(look_at_sizes(call));
     TRY(tell_numbers(call));
     TRY(find_inner(call));
@@ -400,6 +411,8 @@ static tssa_status *launch(struct call *call)
         TRY(look_at_counts(call, &grid->parts[i]));
         TRY(grids_part_space(call->args, &grid->parts[i], &rows, &n));
         TRY(cut(call, &grid->parts[i], n));
+        if (!is_narrow(call, &grid->parts[i], rows, n))
+            width = CLIKE_WIDE;
         if (grid->groups)
             *(grid->parts[i].row ? &rows : &n) /= grid->groups;
         TRY(add_params(call, &grid->parts[i], rows, n));
@@ -412,7 +425,7 @@ static tssa_status *launch(struct call *call)
         return NULL;
     launch.blocks = (uint32_t)blocks;
     launch.n_params = call->n_params;
-    TRY(grids_code_function(context, call->state->code, &launch.function));
+    TRY(grids_code_function(context, call->state->code, width, &launch.function));
     call->args->env->stream->counts.launches++;
     count_bytes(call->args, call->state->updates, grids_tell);
     return context->device->launcher->launch(call->args->env->stream, &launch);

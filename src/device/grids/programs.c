@@ -15,8 +15,10 @@ struct grids_code {
     uint64_t hash;
     uint32_t n;
     struct gir_kernel **kernels; /* copies */
-    _Atomic(void *) function;    /* NULL: it waits to be compiled */
-    bool looked, is_stored;      /* for it on disk; it is there: where */
+    enum clike_width width;
+    _Atomic(struct grids_code *) wide; /* of a narrow one, the same; NULL: no call wanted it */
+    _Atomic(void *) function;          /* NULL: it waits to be compiled */
+    bool looked, is_stored;            /* for it on disk; it is there: where */
     struct stored_place place;
 };
 
@@ -114,7 +116,7 @@ static uint64_t hash_of(const struct gir_grid *grid)
 
 static bool is_same(const struct grids_code *code, const struct gir_grid *grid, uint64_t hash)
 {
-    bool same = code->hash == hash && code->n == grid->n;
+    bool same = code->hash == hash && code->n == grid->n && code->width == CLIKE_NARROW;
     for (uint32_t i = 0; same && i < grid->n; i++) {
         const struct gir_kernel *kernel = grid->parts[i].kernel;
         same = code->kernels[i]->size == kernel->size &&
@@ -123,41 +125,58 @@ static bool is_same(const struct grids_code *code, const struct gir_grid *grid, 
     return same;
 }
 
-/* NULL: memory ran out. */
-static struct grids_code *copy_grid(const tssa_allocator *allocator, const struct gir_grid *grid)
+/* The first of all, of copies. NULL: memory ran out. */
+static struct grids_code *add_code(struct programs *all, const struct gir_kernel *const *kernels,
+                                   uint32_t n, enum clike_width width)
 {
-    struct grids_code *code = allocator_calloc(allocator, 1, sizeof *code);
+    struct grids_code *code = allocator_calloc(all->allocator, 1, sizeof *code);
     if (!code)
         return NULL;
-    code->n = grid->n;
-    code->kernels = allocator_calloc(allocator, grid->n, sizeof *code->kernels);
+    code->n = n;
+    code->width = width;
+    code->kernels = allocator_calloc(all->allocator, n, sizeof *code->kernels);
     bool good = code->kernels != NULL;
-    for (uint32_t i = 0; good && i < grid->n; i++) {
-        const struct gir_kernel *kernel = grid->parts[i].kernel;
-        code->kernels[i] = allocator_alloc(allocator, kernel->size);
+    for (uint32_t i = 0; good && i < n; i++) {
+        code->kernels[i] = allocator_alloc(all->allocator, kernels[i]->size);
         good = code->kernels[i] != NULL;
         if (good)
-            memcpy(code->kernels[i], kernel, kernel->size);
+            memcpy(code->kernels[i], kernels[i], kernels[i]->size);
     }
-    if (good)
-        return code;
-    free_code(allocator, code);
-    return NULL;
+    if (!good) {
+        free_code(all->allocator, code);
+        return NULL;
+    }
+    code->next = all->codes;
+    all->codes = code;
+    return code;
 }
 
 /* NULL: memory ran out. */
 static struct grids_code *find(struct programs *all, const struct gir_grid *grid)
 {
+    const struct gir_kernel *kernels[GIR_GRID_MAX_PARTS];
     const uint64_t hash = hash_of(grid);
     struct grids_code *code = all->codes;
     while (code && !is_same(code, grid, hash))
         code = code->next;
-    if (code || !(code = copy_grid(all->allocator, grid)))
+    if (code)
         return code;
-    code->hash = hash;
-    code->next = all->codes;
-    all->codes = code;
+    for (uint32_t i = 0; i < grid->n; i++)
+        kernels[i] = grid->parts[i].kernel;
+    code = add_code(all, kernels, grid->n, CLIKE_NARROW);
+    if (code)
+        code->hash = hash;
     return code;
+}
+
+/* Of a narrow one. NULL: memory ran out. */
+static struct grids_code *find_wide(struct programs *all, struct grids_code *code)
+{
+    struct grids_code *wide = atomic_load(&code->wide);
+    if (!wide)
+        wide = add_code(all, (const struct gir_kernel *const *)code->kernels, code->n, CLIKE_WIDE);
+    atomic_store(&code->wide, wide);
+    return wide;
 }
 
 tssa_status *grids_code_find(struct device_context *context, const struct gir_grid *grid,
@@ -228,7 +247,8 @@ static void **load(struct device_context *context, struct programs *all, uint32_
 
 static struct stored_launch launch_of(const struct grids_code *code)
 {
-    return (struct stored_launch){(const struct gir_kernel *const *)code->kernels, code->n};
+    return (struct stored_launch){(const struct gir_kernel *const *)code->kernels, code->n,
+                                  code->width};
 }
 
 /* Looks once. */
@@ -340,17 +360,30 @@ static tssa_status *get(struct device_context *context, struct programs *all,
     return status;
 }
 
+/* By who has the lock. */
+static tssa_status *get_function(struct device_context *context, struct programs *all,
+                                 struct grids_code *code, enum clike_width width, void **function)
+{
+    if (width == CLIKE_WIDE)
+        code = find_wide(all, code);
+    TRY_ALLOC(code);
+    if (!atomic_load(&code->function))
+        TRY(get(context, all, code));
+    *function = atomic_load(&code->function);
+    return NULL;
+}
+
 tssa_status *grids_code_function(struct device_context *context, struct grids_code *code,
-                                 void **function)
+                                 enum clike_width width, void **function)
 {
     struct programs *all = programs_of(context);
     TRY_ALLOC(all);
-    *function = atomic_load(&code->function);
+    const struct grids_code *own = width == CLIKE_WIDE ? atomic_load(&code->wide) : code;
+    *function = own ? atomic_load(&own->function) : NULL;
     if (*function)
         return NULL;
     pthread_mutex_lock(&all->lock);
-    tssa_status *status = atomic_load(&code->function) ? NULL : get(context, all, code);
-    *function = atomic_load(&code->function);
+    tssa_status *status = get_function(context, all, code, width, function);
     pthread_mutex_unlock(&all->lock);
     return status;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Launches of a context, and the programs that they are compiled to (struct launcher). A launch is
- * known by the bytes of its kernels; a kernel that is written as text by that and its type.
+ * known by the bytes of its kernels, and has a narrow text (clike_is_narrow), and a wide one if
+ * that is ever wanted; a kernel that is written as text by that and its type.
  *
  * Threads: any may ask at any time; one compiles, and the others wait for it.
  */
@@ -17,10 +18,10 @@ struct grids_code;
  * context. */
 tssa_status *grids_code_find(struct device_context *context, const struct gir_grid *grid,
                              struct grids_code **code);
-/* Its function (struct launch), compiled with all others that wait. What a compiler says against
- * one text it says each time. */
+/* Its function (struct launch) of the width that the call allows, compiled with all others that
+ * wait. What a compiler says against one text it says each time. */
 tssa_status *grids_code_function(struct device_context *context, struct grids_code *code,
-                                 void **function);
+                                 enum clike_width width, void **function);
 
 /* The same of a text: one of its functions. */
 tssa_status *grids_text_function(struct device_context *context, enum grids_text id,

@@ -49,7 +49,7 @@ static bool print_launch(enum clike_dialect dialect, const struct stored_launch 
 {
     char name[16];
     snprintf(name, sizeof name, "k%" PRIu32, index);
-    return clike_print_launch(launch->kernels, launch->n, dialect, name, text);
+    return clike_print_launch(launch->kernels, launch->n, dialect, launch->width, name, text);
 }
 
 bool stored_print(enum clike_dialect dialect, const struct stored_launch *launches, uint32_t n,

@@ -27,6 +27,7 @@ struct stored {
 struct stored_launch {
     const struct gir_kernel *const *kernels;
     uint32_t n;
+    enum clike_width width;
 };
 
 /* Launches as k0, k1, ... of one text. */
