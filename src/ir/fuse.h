@@ -26,7 +26,7 @@
  *       }
  *     }
  *
- * Beside a loop passes may put what they take out of it; then there is no kernel of the op.
+ * Beside a loop there is nothing, or there is no kernel of the op.
  *
  * What a kernel is made of is therefore all there, in the op. Who has no kernel for it runs the
  * block as if its ops stood in the op's place.

@@ -8,7 +8,8 @@
  *   - constants out of everything.
  *
  * An op that may fail stays in a loop that may not run at all (total.h), until that is asked first
- * (guard_loops). What a reader of the file fuses with its neighbours stays with them (pinned.c).
+ * (guard_loops). What a reader of the file fuses with its neighbours stays with them (pinned.c),
+ * and so does what is in a kernel of all of a loop's iterations (ir_fuse_loop).
  *
  *   needs   types, known elements
  *   keeps   types, known elements
@@ -20,6 +21,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "ir/equal.h"
+#include "ir/fuse.h"
 #include "ir/rebuild.h"
 #include "ir/total.h"
 #include "passes/pass.h"
@@ -175,7 +177,7 @@ static tssa_status *visit(void *context, struct ir_op *op)
         hoist_constants(hoist, op);
         return hoist_common(hoist, op);
     }
-    if (ir_op_is_loop(op) || ir_op_is(op, IR_OP_SequenceMap))
+    if ((ir_op_is_loop(op) && !ir_fuse_is_inside(op)) || ir_op_is(op, IR_OP_SequenceMap))
         hoist_from_loop(hoist, op);
     return NULL;
 }
