@@ -186,6 +186,10 @@ static tssa_status *check_grid_code(struct checker *c, const struct gir_code *co
         return code->type == TSSA_INT64 && code->bits < c->kernel->n_numbers
                    ? NULL
                    : wrong(c, "there is no such number");
+    case GIR_TRIP:
+        return code->type == TSSA_INT64 && c->kernel->stage
+                   ? NULL
+                   : wrong(c, "it is no number of an iteration, or there are none");
     case GIR_CHECK:
         return code->type == TSSA_BOOL && c->codes[code->operands[0]].type == TSSA_BOOL
                    ? NULL

@@ -178,6 +178,7 @@ static double time_of(const struct counting *c, const struct gir_code *code)
     case GIR_LENGTH:
     case GIR_NUMBER:
     case GIR_ROW:
+    case GIR_TRIP:
     case GIR_STATE:
     case GIR_NEXT:
     case GIR_LAST:

@@ -212,6 +212,8 @@ enum gir_op {
     GIR_CHECK,    /* operand 0, a truth value, is true, or else the call has failed */
     /* ---- Of kernels that keep ---- */
     GIR_KEEP, /* bits, type and operand 0 as of a store; where operand 1, a truth value, is true */
+    /* ---- Of grids with stages ---- */
+    GIR_TRIP, /* which iteration of a loop, each of which goes through the stages: 0, ...; i64 */
     GIR_OP_COUNT
 };
 

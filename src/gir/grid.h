@@ -24,6 +24,8 @@
  * for others lies in memory that the launch is given, or is a result. Of attention a group is a
  * head: of `softmax(q k) v`, with q and k of what products are, the products for q and k are the
  * first stage, those of all q and k the second, and what is summed of v by their softmax the third.
+ * Of a loop whose iterations are made of such stages, a block does all iterations of its group, one
+ * after the other: no group needs what another one carries (grid_trips.c).
  *
  * Ops that are none: what writes at places that data tells, masks.
  */
@@ -43,8 +45,8 @@ enum gir_owner {
 struct gir_whole {
     enum gir_owner owner;
     uint32_t index;
-    /* Of a result, 1 + the operand whose memory it must be: what is not stored stays what it was
-     * (ir/update.h). 0: all of it is stored. */
+    /* Of a result, 1 + the operand whose memory it must be: what is not stored stays what it was,
+     * and iterations of stages read it (ir_fuse_begins_as). 0: all of it is stored. */
     uint32_t updates;
     /* Elements that it must have, as `numbers` below, since nobody looks whether those are there
      * that are said to be (gir_code.inside); NULL: none are. */
@@ -105,6 +107,11 @@ struct gir_grid {
     /* Where there are stages, how many groups: each is as many rows of each part, or elements where
      * it has none, one behind the other. 0: there are no stages. */
     int64_t groups;
+    /* Of a loop, each of whose iterations goes through the stages: how many there are, none where
+     * it is negative; NULL: the one element of an operand, 1 + which, tells, or, where that is 0,
+     * it is no loop. */
+    const struct dim *trips;
+    uint32_t trips_operand;
     uint32_t n_inner;
     struct gir_inner inner[GIR_MAX_STAGES];
 };

@@ -152,6 +152,9 @@ static void print_what(const struct gir_kernel *kernel, const struct gir_code *c
     case GIR_ROW:
         text_puts(text, "row");
         break;
+    case GIR_TRIP:
+        text_puts(text, "trip");
+        break;
     default:
         text_puts(text, code->op == GIR_CONVERT ? "convert" : scalar_info(code->scalar)->name);
     }

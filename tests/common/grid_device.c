@@ -197,6 +197,18 @@ static bool tell_space(const struct kernel_args *args, const struct sizes *sizes
     return told;
 }
 
+/* How often the launch goes through its stages. */
+static bool tell_trips(const struct kernel_args *args, const struct sizes *sizes,
+                       const struct gir_grid *grid, int64_t *trips)
+{
+    *trips = 1;
+    if (grid->trips_operand) {
+        const struct tensor *count = &args->inputs[grid->trips_operand - 1]->tensor;
+        *trips = dtype_load_int64(count->dtype, count->data);
+    }
+    return !grid->trips || tell(sizes, grid->trips, trips);
+}
+
 static bool tell_numbers(const struct kernel_args *args, const struct gir_grid *grid,
                          struct sizes *sizes, int64_t *numbers)
 {
@@ -268,7 +280,8 @@ static void give_part(const struct kernel_args *args, const struct gir_grid *gri
 
 static bool has_products(const struct ir_op *fuse)
 {
-    const struct ir_block *body = ir_fuse_body(fuse);
+    const struct ir_op *loop = ir_fuse_loop(fuse);
+    const struct ir_block *body = ir_fuse_body(loop ? ir_fuse_iteration(loop) : fuse);
     return ir_block_has(body, IR_OP_MatMul) || ir_block_has(body, IR_OP_Gemm);
 }
 
@@ -376,7 +389,7 @@ static bool compute(const struct kernel_args *args, const struct gir_grid *grid,
 {
     struct sizes *sizes = malloc(sizeof *sizes);
     struct given *given = calloc(1, sizeof *given);
-    int64_t numbers[GIR_MAX_NUMBERS];
+    int64_t numbers[GIR_MAX_NUMBERS], trips = 0;
     assert_non_null(sizes);
     assert_non_null(given);
     make_inner(grid, given);
@@ -390,7 +403,9 @@ static bool compute(const struct kernel_args *args, const struct gir_grid *grid,
     }
     grid_counts.only_wide += given->width != width;
     if (told)
-        code_of(grid, given->width)(given->memory, given->steps, grid->groups, 0, NULL, NULL);
+        told = tell_trips(args, sizes, grid, &trips);
+    if (told)
+        code_of(grid, given->width)(given->memory, given->steps, grid->groups, trips, NULL, NULL);
     free_given(grid, given);
     free(sizes);
     return told;

@@ -11,6 +11,7 @@
 #undef IN_PART
 #undef OF_PART
 #undef EACH_GROUP
+#undef EACH_TRIP
 #undef IN_STAGE
 #undef END_STAGE
 #undef PART_THREAD
@@ -40,6 +41,7 @@ static int fake_x;
 #define OF_PART(begin, end) fake_block - (begin), (end) - (begin)
 #define EACH_GROUP(group, groups)                                                                  \
     for (int64_t group = fake_block; group < (groups); group += fake_blocks)
+#define EACH_TRIP(trip, trips) for (int64_t trip = 0; trip < (trips); trip++)
 #define IN_STAGE(stage)
 #define END_STAGE MEET
 #define PART_THREAD ((block * fake_height + fake_y) * FAKE_WIDTH + fake_x)

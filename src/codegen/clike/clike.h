@@ -34,8 +34,8 @@
  * threads share the elements, or columns.
  *
  * Parts that have stages are given a group's rows, or elements, each: a block goes through the
- * stages of a group, and through others as they are left to it. All parts then end with the same
- * block, and those of a stage stand before those of later ones.
+ * stages of a group, as often as there are iterations, and through others as they are left to it.
+ * All parts then end with the same block, and those of a stage stand before those of later ones.
  *
  * Threads: all of it may be called by any.
  */
@@ -114,12 +114,13 @@ bool clike_print(const struct gir_kernel *kernel, enum clike_dialect dialect, co
 
 /*
  * Kernels of a grid as one function, of their parameters, one kernel's after the other's, and then
- * for each of them the number of the block behind its last one: kernel 0 has blocks 0 to that. In
- * OpenCL C an offset in bytes, an int64, is behind each memory, and a block is 32 threads by 1
+ * for each of them the number of the block behind its last one: kernel 0 has blocks 0 to that; and
+ * last, where there are stages, how many iterations there are of these, 1 where there is no loop.
+ * In OpenCL C an offset in bytes, an int64, is behind each memory, and a block is 32 threads by 1
  * where a part has rows. Of CLIKE_SHIM there is also NAME_run, for which there are, for each kernel
  * in turn, in args its arguments and the status, in steps how many elements each argument has, its
  * numbers, rows and n, and of what is turned `along`, `inner` and `shift`; and where there are
- * stages, its own `rows` is how many groups there are.
+ * stages, its own `rows` is how many groups there are, and its `n` how many iterations.
  *
  * A narrow text has, but in tiles, 32 bits for numbers of rows and elements, and for what is
  * computed of them alone and tells where something is looked up or stored; what data tell, or what

@@ -109,10 +109,11 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 #define PART static __device__ __forceinline__ void
 #define IN_PART(begin, end) ((int64_t)blockIdx.x >= (begin) && (int64_t)blockIdx.x < (end))
 #define OF_PART(begin, end) (int64_t) blockIdx.x - (begin), (end) - (begin)
-/* Or stages of a launch, one after the other for each group of a block: what a stage wrote into
- * memory its threads see behind it. */
+/* Or stages of a launch, one after the other for each group of a block, in each iteration: what a
+ * stage wrote into memory its threads see behind it. */
 #define EACH_GROUP(group, groups)                                                                  \
     for (int64_t group = blockIdx.x; group < (groups); group += gridDim.x)
+#define EACH_TRIP(trip, trips) for (int64_t trip = 0; trip < (trips); trip++)
 #define IN_STAGE(stage)
 #define END_STAGE __syncthreads()
 #define OF_GROUP 0, 1

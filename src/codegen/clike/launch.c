@@ -74,7 +74,7 @@ static void print_part(struct printer *p, const char *name)
     text_printf(p->text, "PART %s_%" PRIu32 "(\n    ", name, p->part);
     clike_print_params(p, false, clike_print_param);
     text_printf(p->text, ",\n    %sPART_PARAMS)\n",
-                p->kernel->stage          ? "index_t group, "
+                p->kernel->stage          ? "index_t group, int64_t trip, "
                 : p->form == CLIKE_TURNED ? "SHARED_PLACE(uint64_t) turned, "
                                           : "");
     clike_print_function(p);
@@ -137,11 +137,12 @@ static uint32_t count_shared(struct printer *p, const struct gir_kernel *const *
     return most;
 }
 
-/* Each block has groups, and goes through the stages of each. */
+/* Each block has groups, and goes through the stages of each, as often as there are iterations. */
 static void print_stages(struct printer *p, const struct gir_kernel *const *kernels, uint32_t n,
                          const char *name)
 {
     clike_open_block(p, "EACH_GROUP(group, end0)");
+    clike_open_block(p, "EACH_TRIP(trip, trips)");
     for (p->part = 0; p->part < n; p->part++) {
         p->kernel = kernels[p->part];
         if (p->part) /* also within a stage: parts share the memory in which threads meet */
@@ -151,9 +152,10 @@ static void print_stages(struct printer *p, const struct gir_kernel *const *kern
         clike_indent(p);
         text_printf(p->text, "    %s_%" PRIu32 "(\n    ", name, p->part);
         clike_print_params(p, false, give_param_to_part);
-        text_puts(p->text, ", group, OF_GROUP);\n");
+        text_puts(p->text, ", group, trip, OF_GROUP);\n");
     }
     clike_line(p, "END_STAGE;");
+    clike_close_block(p);
     clike_close_block(p);
 }
 
@@ -204,6 +206,8 @@ bool clike_print_launch(const struct gir_kernel *const *kernels, uint32_t n,
                                      : "KERNEL",
                 name);
     print_params_of_parts(&p, kernels, n, false, declare_param_of_part, ", int64_t end%" PRIu32);
+    if (kernels[0]->stage)
+        text_puts(text, ", int64_t trips");
     text_printf(text, ")\n{\n    BEGIN_LAUNCH(%" PRIu32 ")\n", count_shared(&p, kernels, n));
     if (words)
         text_printf(text, "    SHARED(uint64_t, turned[%" PRIu32 "]);\n", words);
@@ -217,7 +221,7 @@ bool clike_print_launch(const struct gir_kernel *const *kernels, uint32_t n,
         text_puts(text, name);
         print_params_of_parts(&p, kernels, n, true, print_given_to_part,
                               kernels[0]->stage ? ", rows" : ", 1 + %" PRIu32);
-        text_puts(text, ")\n");
+        text_puts(text, kernels[0]->stage ? ", n)\n" : ")\n");
     }
     return !text->failed;
 }

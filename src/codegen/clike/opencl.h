@@ -92,6 +92,7 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 #define WARPS ((index_t)get_local_size(1))
 #define EACH_GROUP(group, groups)                                                                  \
     for (int64_t group = get_group_id(0); group < (groups); group += get_num_groups(0))
+#define EACH_TRIP(trip, trips) for (int64_t trip = 0; trip < (trips); trip++)
 #define IN_STAGE(stage)
 #define END_STAGE barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define OF_GROUP 0, 1, memory_of_lanes

@@ -49,6 +49,7 @@ const char *clike_refuses(const struct gir_kernel *kernel)
         case GIR_LAST:
         case GIR_NUMBER:
         case GIR_ROW:
+        case GIR_TRIP:
         case GIR_STORE_AT:
         case GIR_CHECK:
             break;

@@ -32,6 +32,7 @@ enum { SHIM_FORWARD, SHIM_BACKWARD, SHIM_SHUFFLED };
 static int shim_order; /* of all that run */
 static _Thread_local int shim_thread;
 static _Thread_local uint32_t shim_stage; /* 0: there are none */
+static _Thread_local int64_t shim_group, shim_trip;
 
 void shim_set_order(int order);
 void shim_set_order(int order)
@@ -62,8 +63,11 @@ static inline int shim_turn(int turn, int count)
 #define PART static void
 #define IN_PART(begin, end) true
 #define OF_PART(begin, end) begin, end
-/* All threads are in all groups, too, and in one stage at a time. */
-#define EACH_GROUP(group, groups) for (int64_t group = 0; group < (groups); group++)
+/* All threads are in one stage at a time, of one group and iteration. */
+#define EACH_GROUP(group, groups)                                                                  \
+    for (int64_t group = shim_group; group == shim_group && group < (groups); group++)
+#define EACH_TRIP(trip, trips)                                                                     \
+    for (int64_t trip = shim_trip; trip == shim_trip && trip < (trips); trip++)
 #define IN_STAGE(stage) if (shim_stage == (stage))
 #define END_STAGE
 #define OF_GROUP 0, 1
@@ -104,18 +108,39 @@ static inline int shim_turn(int turn, int count)
             lanes[lane] = combine(lanes[lane], lanes[lane + others]);                              \
     const type name = lanes[0]
 
+/* Group number `turn` of all: who has one does all iterations before the next group begins. */
+static inline int64_t shim_group_of(int64_t turn, int64_t groups)
+{
+    if (shim_order == SHIM_FORWARD)
+        return turn;
+    if (shim_order == SHIM_BACKWARD)
+        return groups - 1 - turn;
+    return turn % 2 ? turn - 1 : turn + 1 < groups ? turn + 1 : turn;
+}
+
+/* All of a stage. */
+#define RUN_THREADS(name, ...)                                                                     \
+    for (int turn = 0; turn < SHIM_THREADS; turn++) {                                              \
+        shim_thread = shim_turn(turn, SHIM_THREADS);                                               \
+        name(__VA_ARGS__);                                                                         \
+    }
+
 /* The kernel as a codegen_run. */
-#define LAUNCHER(name, ...) LAUNCHER_OF_STAGES(0, name, __VA_ARGS__)
+#define LAUNCHER(name, ...) LAUNCHER_OF(name, shim_stage = 0; RUN_THREADS(name, __VA_ARGS__))
 #define LAUNCHER_OF_STAGES(last, name, ...)                                                        \
+    LAUNCHER_OF(                                                                                   \
+        name, for (int64_t group = 0; group < rows; group++) {                                     \
+            shim_group = shim_group_of(group, rows);                                               \
+            for (shim_trip = 0; shim_trip < n; shim_trip++)                                        \
+                for (shim_stage = 1; shim_stage <= (last); shim_stage++)                           \
+                    RUN_THREADS(name, __VA_ARGS__)                                                 \
+        })
+#define LAUNCHER_OF(name, ...)                                                                     \
     void name##_run(void *const *args, const int64_t *steps, int64_t rows, int64_t n,              \
                     const void *calls, void *scratch);                                             \
     void name##_run(void *const *args, const int64_t *steps, int64_t rows, int64_t n,              \
                     const void *calls, void *scratch)                                              \
     {                                                                                              \
         (void)args, (void)steps, (void)calls, (void)scratch;                                       \
-        for (shim_stage = (last) != 0; shim_stage <= (last); shim_stage++)                         \
-            for (int turn = 0; turn < SHIM_THREADS; turn++) {                                      \
-                shim_thread = shim_turn(turn, SHIM_THREADS);                                       \
-                name(__VA_ARGS__);                                                                 \
-            }                                                                                      \
+        __VA_ARGS__                                                                                \
     }

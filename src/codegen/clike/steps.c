@@ -296,6 +296,9 @@ void clike_print_step(const struct printer *p, uint32_t i)
         text_printf(p->text, "%s%s", code->type == TSSA_INT32 ? "(int32_t)" : "",
                     p->kernel->stage ? "(group * rows + r)" : "r");
         break;
+    case GIR_TRIP:
+        text_puts(p->text, "trip");
+        break;
     default:
         if (p->kernel->grid)
             print_look_up(p, code);

@@ -34,7 +34,7 @@ struct state {
 static uint32_t count_params(const struct gir_grid *grid, bool *checks)
 {
     struct clike_param params[CLIKE_MAX_PARAMS];
-    uint32_t n = grid->n; /* where parts end */
+    uint32_t n = grid->n + 1; /* where parts end, and iterations */
     *checks = false;
     for (uint32_t i = 0; i < grid->n; i++) {
         const uint32_t of_part = clike_params(grid->parts[i].kernel, params);
@@ -400,7 +400,7 @@ static tssa_status *launch(struct call *call)
     struct device_context *context = call->args->env->stream->context;
     const struct gir_grid *grid = call->state->grid;
     struct launch launch = {.height = call->state->height, .params = call->params};
-    int64_t ends[GIR_GRID_MAX_PARTS], blocks = 0;
+    int64_t ends[GIR_GRID_MAX_PARTS], blocks = 0, trips;
     const enum clike_dialect dialect = context->device->launcher->dialect;
     enum clike_width width = CLIKE_NARROW;
     TRY(look_at_sizes(call));
@@ -421,7 +421,10 @@ static tssa_status *launch(struct call *call)
     }
     for (uint32_t i = 0; i < grid->n; i++)
         add_number(call, ends[i]);
-    if (blocks == 0)
+    TRY(grids_trips(call->args, grid, &trips));
+    if (grid->groups)
+        add_number(call, trips);
+    if (blocks == 0 || trips <= 0)
         return NULL;
     launch.blocks = (uint32_t)blocks;
     launch.n_params = call->n_params;

@@ -133,6 +133,15 @@ tssa_status *grids_part_space(const struct kernel_args *args, const struct gir_g
     return told ? NULL : not_told();
 }
 
+tssa_status *grids_trips(const struct kernel_args *args, const struct gir_grid *grid,
+                         int64_t *trips)
+{
+    *trips = 1;
+    if (grid->trips_operand)
+        return grids_int(args, grid->trips_operand - 1, trips);
+    return !grid->trips || grids_tell(args, grid->trips, trips) ? NULL : not_told();
+}
+
 tssa_status *grids_part_axes(const struct kernel_args *args, const struct gir_grid_part *part,
                              int64_t *along, int64_t *inner)
 {

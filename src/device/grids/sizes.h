@@ -18,6 +18,9 @@ tssa_status *grids_result_dims(const struct kernel_args *args, uint32_t index, i
 /* How many rows, or else 1, and elements of each a part goes over. */
 tssa_status *grids_part_space(const struct kernel_args *args, const struct gir_grid_part *part,
                               int64_t *rows, int64_t *n);
+/* How often the launch goes through its stages. */
+tssa_status *grids_trips(const struct kernel_args *args, const struct gir_grid *grid,
+                         int64_t *trips);
 /* Of one that has lookups that are turned: elements along the axes in question, and along all of
  * those behind them. */
 tssa_status *grids_part_axes(const struct kernel_args *args, const struct gir_grid_part *part,
