@@ -2,6 +2,7 @@
 #include "device/count.h"
 
 #include "device/infer_dims.h"
+#include "gir/iteration.h"
 #include "ir/cost.h"
 #include "ir/fuse.h"
 #include "ir/rule.h"
@@ -34,7 +35,7 @@ static uint64_t bytes_of(const struct kernel_args *args, const struct ir_type *t
 uint32_t count_updated(const struct ir_op *fuse, uint32_t result)
 {
     uint32_t updated;
-    return ir_fuse_updates(fuse, result, &updated) ? updated : UINT32_MAX;
+    return ir_fuse_begins_as(fuse, result, &updated) ? updated : UINT32_MAX;
 }
 
 tssa_status *count_find_updates(const struct ir_op *op, struct arena *arena,
@@ -133,11 +134,28 @@ static uint64_t fused_bytes(const struct kernel_args *args, const uint32_t *upda
     return bytes_read(&reading, ir_fuse_body(args->op)->params[index]);
 }
 
+/* Of what the iterations of a loop leave in the same memory: as much as they store of it, or all.
+ */
+static uint64_t bytes_left(const struct kernel_args *args, const struct ir_value *last,
+                           uint64_t all, count_dim_fn dim)
+{
+    const struct ir_value *next = gir_loop_next(last->op, last->index);
+    const uint64_t trips = trips_of(args, dim);
+    uint32_t operand;
+    if (!ir_fuse_updates(next->op, next->index, &operand))
+        return all;
+    const struct ir_op *assign = ir_fuse_returned(next->op, next->index)->op;
+    const uint64_t once = bytes_of(args, ir_operand(assign, 1)->type, dim);
+    return once && trips > all / once ? all : once * trips;
+}
+
 /* What a fused kernel writes of a result that it updates. */
 static uint64_t updated_bytes(const struct kernel_args *args, uint32_t index, count_dim_fn dim)
 {
-    const struct ir_op *assign = ir_fuse_returned(args->op, index)->op;
-    return bytes_of(args, ir_operand(assign, 1)->type, dim);
+    const struct ir_value *made = ir_fuse_returned(args->op, index);
+    if (made->op == ir_fuse_loop(args->op))
+        return bytes_left(args, made, tensor_bytes_of(args->outputs[index]), dim);
+    return bytes_of(args, ir_operand(made->op, 1)->type, dim);
 }
 
 void count_bytes(const struct kernel_args *args, const uint32_t *updates, count_dim_fn dim)

@@ -21,25 +21,7 @@ static uint32_t count_stored(const struct grid_maker *m)
 
 static bool is_inner(const struct grid_maker *m, uint32_t stored)
 {
-    return stored >= m->fuse->n_results;
-}
-
-static const struct ir_value *inner_of(const struct grid_maker *m, uint32_t inner)
-{
-    uint32_t i = 0;
-    while (m->cuts[i].result != GIR_NONE || m->cuts[i].inner != inner)
-        i++;
-    return m->cuts[i].value;
-}
-
-/* All of it, or what a result has that its operand has not. */
-static const struct ir_value *stored_of(const struct grid_maker *m, uint32_t result)
-{
-    if (is_inner(m, result))
-        return inner_of(m, result - m->fuse->n_results);
-    const struct ir_value *value = ir_operand(ir_block_return(m->body), result);
-    uint32_t operand;
-    return ir_fuse_updates(m->fuse, result, &operand) ? ir_operand(value->op, 1) : value;
+    return grid_inner_cut(m, stored) != NULL;
 }
 
 /* The first op that reduces, or sums up, of those that the value is computed of; NULL: there is
@@ -76,7 +58,7 @@ static const struct ir_op *find_reduction(const struct grid_maker *m, const stru
 static bool set_space(struct grid_maker *m, uint32_t result, bool *marked,
                       struct gir_grid_part *part)
 {
-    const struct ir_value *value = stored_of(m, result);
+    const struct ir_value *value = grid_stored_value(m, result);
     uint32_t first;
     const struct ir_op *reduction = find_reduction(m, value, marked, &first);
     const struct dim *terms = grid_terms(m, marked, first);
@@ -114,7 +96,7 @@ static bool same_space(const struct gir_grid_part *a, const struct gir_grid_part
 static bool is_stored_in(const struct grid_maker *m, uint32_t stored, uint32_t stage)
 {
     return (is_inner(m, stored) || m->fuse->results[stored].wanted) &&
-           (!m->n_cuts || grid_stage_of(m, stored_of(m, stored)) == stage);
+           (!m->n_cuts || grid_stage_of(m, grid_stored_value(m, stored)) == stage);
 }
 
 /* The part of each result that is computed in the stage: those that go over the same are one.
@@ -125,7 +107,7 @@ static void find_parts(struct grid_maker *m, uint32_t stage, uint32_t *part_of, 
         struct gir_grid_part part = {.stage = stage};
         if (!is_stored_in(m, i, stage))
             continue;
-        if (m->loop ? !grid_loop_space(m, i, &part) : !set_space(m, i, marked, &part)) {
+        if (m->walks ? !grid_loop_space(m, i, &part) : !set_space(m, i, marked, &part)) {
             grid_refuse(m, "the shape of what it computes is not known");
             return;
         }
@@ -154,16 +136,16 @@ static const struct dim *const *leave_region(struct grid_maker *m, const struct 
 
 static void evaluate_result(struct grid_maker *m, uint32_t index, struct grid_stored *stored)
 {
-    if (m->loop) {
+    if (m->walks) {
         grid_loop_result(m, index, stored);
         return;
     }
-    const struct ir_value *value = m->stored = stored_of(m, index);
+    const struct ir_value *value = m->stored = grid_stored_value(m, index);
     const struct dim *const *dims = value->type->dims;
     struct grid_place place = m->space;
-    uint32_t is_there = GIR_NONE, updated = 0;
-    const bool inner = is_inner(m, index),
-               updates = !inner && ir_fuse_updates(m->fuse, index, &updated);
+    uint32_t is_there = GIR_NONE, before = 0;
+    const bool inner = is_inner(m, index), updates = !inner && grid_updates(m, index),
+               begins = !inner && grid_begins_as(m, index, &before);
     if (m->number == GIR_NONE && !grid_find_place(m, value, &place, &is_there)) {
         grid_refuse(m, "where what it reduces is stored is not known");
         return;
@@ -171,14 +153,14 @@ static void evaluate_result(struct grid_maker *m, uint32_t index, struct grid_st
     m->active = is_there;
     stored->value = grid_element(m, grid_evaluate(m, value, &place), value->type->dtype);
     if (updates)
-        dims = leave_region(m, ir_operand(ir_block_return(m->body), index)->op, &place);
+        dims = leave_region(m, grid_result_value(m, index)->op, &place);
     m->active = GIR_NONE;
     stored->number = grid_flatten(m, &place, dims);
     if (is_there != GIR_NONE)
         stored->number = grid_choose(m, is_there, stored->number, grid_constant(m, -1));
     stored->arg = grid_arg(m, inner ? GIR_INNER : GIR_OF_OP,
                            inner ? index - m->fuse->n_results : index, true, value->type->dtype);
-    m->part->wholes[stored->arg].updates = updates ? updated + 1 : 0;
+    m->part->wholes[stored->arg].updates = begins ? before + 1 : 0;
     stored->inside = grid_is_sure(m, stored->arg, stored->number, dims, place.rank);
     stored->type = value->type->dtype == TSSA_BOOL ? TSSA_UINT8 : value->type->dtype;
 }
@@ -250,7 +232,9 @@ static void begin_part(struct grid_maker *m)
                                        (struct gir_code){.op = GIR_POSITION, .type = TSSA_INT64});
     m->number = part->sums ? row : part->row || part->column >= 0 ? GIR_NONE : position;
     m->term = position;
-    if (m->loop)
+    if (m->loop && !m->walks)
+        m->row = grid_make_trip(m);
+    if (m->walks)
         grid_loop_part(m, row, position);
     else if (part->sums)
         begin_sums(m, row, position);
@@ -260,7 +244,7 @@ static void begin_part(struct grid_maker *m)
         begin_columns(m, row, position);
     else
         begin_elements(m, position);
-    m->space.rank = part->rank - (m->loop || part->sums);
+    m->space.rank = part->rank - (m->walks || part->sums);
 }
 
 static uint32_t count_reductions(const struct gir_maker *maker)
@@ -308,7 +292,7 @@ static tssa_status *make_part(struct grid_maker *m, uint32_t number, const uint3
     for (uint32_t i = 0; i < count_stored(m) && !m->maker.why; i++)
         if (part_of[i] == number)
             evaluate_result(m, i, &stored[n++]);
-    if (m->loop)
+    if (m->walks)
         grid_end_loop(m);
     for (uint32_t i = 0; i < n && !m->maker.why; i++)
         store(m, &stored[i]);
@@ -349,7 +333,7 @@ static tssa_status *make_all(struct grid_maker *m, uint32_t *part_of, bool *mark
     tssa_status *status = NULL;
     for (uint32_t i = 0; i < count_stored(m); i++)
         part_of[i] = GIR_NONE;
-    if (!m->loop || grid_begin_loop(m))
+    if (!m->loop || (grid_begin_loop(m) && (m->walks || grid_begin_trips(m))))
         for (uint32_t i = 0; i < (m->n_cuts ? GIR_MAX_STAGES : 1) && !m->maker.why; i++)
             find_parts(m, i, part_of, marked);
     refuse_late_stages(m, part_of);
@@ -419,12 +403,16 @@ static bool keeps(const struct ir_block *body)
     return false;
 }
 
+static const char nothing_to_hand_on[] = "there is nothing that stages would hand on";
+
 static tssa_status *build(const struct ir_op *fuse, const struct ir_op *before, bool stages,
                           const tssa_allocator *allocator, struct gir_grid **grid, const char **why)
 {
     struct grid_maker m = {.fuse = fuse, .loop = ir_fuse_loop(fuse), .before = before};
     uint32_t first, n;
-    m.body = ir_fuse_body(m.loop ? ir_fuse_iteration(m.loop) : fuse);
+    m.own = m.loop ? ir_fuse_iteration(m.loop) : fuse;
+    m.body = ir_fuse_body(m.own);
+    m.walks = m.loop && !stages;
     gir_number_values(m.body, &first, &n);
     vec_init(&m.seen, allocator);
     vec_init(&m.below, allocator);
@@ -444,7 +432,7 @@ static tssa_status *build(const struct ir_op *fuse, const struct ir_op *before, 
     } else {
         m.grid->allocator = allocator;
         if (stages && !grid_find_cuts(&m))
-            grid_refuse(&m, "there is nothing that stages would hand on");
+            grid_refuse(&m, nothing_to_hand_on);
         status = m.maker.why ? NULL : make_all(&m, part_of, marked, stored);
     }
     *why = m.maker.why;
@@ -473,11 +461,15 @@ static tssa_status *build_either(const struct ir_op *fuse, const tssa_allocator 
                                  struct gir_grid **grid, const char **why)
 {
     const char *why_not;
+    const struct ir_op *loop = ir_fuse_loop(fuse);
     TRY(build(fuse, NULL, false, allocator, grid, why));
-    if (*grid || ir_fuse_loop(fuse) || !has_products(ir_fuse_body(fuse)))
+    if (*grid || !has_products(ir_fuse_body(loop ? ir_fuse_iteration(loop) : fuse)))
         return NULL;
     TRY(build(fuse, NULL, true, allocator, grid, &why_not));
-    *why = *grid ? NULL : *why;
+    if (*grid)
+        *why = NULL;
+    else if (loop && why_not != nothing_to_hand_on) /* an iteration has stages */
+        *why = why_not;
     return NULL;
 }
 

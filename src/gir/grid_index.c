@@ -217,7 +217,7 @@ void grid_check(struct grid_maker *m, uint32_t number, uint32_t count)
     if (!is_natural(m, number))
         holds = grid_both(m, grid_test(m, SCALAR_GE, number, grid_constant(m, 0)), holds);
     uint32_t active = m->active;
-    if (m->loop && !m->maker.why &&
+    if (m->walks && !m->maker.why &&
         !grid_varies(m, holds)) /* it is made without an iteration, too */
         active = grid_both(m, active, grid_loop_runs(m));
     if (active != GIR_NONE) {

@@ -61,8 +61,7 @@ bool grid_begin_loop(struct grid_maker *m)
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
-/* Which result of the loop is the fuse op's; GIR_NONE: it is none. */
-static uint32_t result_of(const struct grid_maker *m, uint32_t index)
+uint32_t grid_result_of_loop(const struct grid_maker *m, uint32_t index)
 {
     const struct ir_value *value = ir_operand(ir_block_return(ir_fuse_body(m->fuse)), index);
     return value && value->op == m->loop ? value->index : GIR_NONE;
@@ -70,7 +69,7 @@ static uint32_t result_of(const struct grid_maker *m, uint32_t index)
 
 bool grid_loop_space(struct grid_maker *m, uint32_t index, struct gir_grid_part *part)
 {
-    const uint32_t result = result_of(m, index);
+    const uint32_t result = grid_result_of_loop(m, index);
     const struct ir_value *next = result == GIR_NONE ? NULL : gir_loop_next(m->loop, result);
     const struct ir_type *type = next ? next->type : NULL;
     if (!type || type->kind != TYPE_TENSOR || type->rank < 0 || type->rank == TSSA_MAX_RANK)
@@ -135,8 +134,7 @@ static bool same_place(const struct grid_place *a, const struct grid_place *b)
     return a->rank == b->rank && memcmp(a->at, b->at, (size_t)a->rank * sizeof *a->at) == 0;
 }
 
-/* What is carried as `carried`, and nothing of it changes its shape. */
-static const struct ir_value *param_of(const struct grid_maker *m, uint32_t carried)
+const struct ir_value *grid_carried_param(const struct grid_maker *m, uint32_t carried)
 {
     const struct ir_value *param = block_of(m)->params[ir_loop_param(m->loop, carried)];
     const struct ir_type *type = param->type;
@@ -178,7 +176,7 @@ static uint32_t state(struct grid_maker *m, uint32_t carried, const struct grid_
     for (uint32_t i = 0; i < m->n_states; i++)
         if (m->states[i].carried == carried && same_place(&m->states[i].place, place))
             return m->states[i].step;
-    const struct ir_value *param = param_of(m, carried);
+    const struct ir_value *param = grid_carried_param(m, carried);
     if (!param || param->type->rank != place->rank)
         return grid_refuse(m, "the shape of what it carries is not known");
     if (!stays(m, place))
@@ -297,8 +295,10 @@ uint32_t grid_iteration_param(struct grid_maker *m, const struct ir_value *param
         return m->row;
     if (param->index < first)
         return grid_refuse(m, "a condition ends the loop");
-    return param->index < first + n ? state(m, param->index - first, place)
-                                    : scanned(m, param->index, place);
+    if (param->index >= first + n)
+        return scanned(m, param->index, place);
+    return m->walks ? state(m, param->index - first, place)
+                    : grid_left(m, param->index - first, place);
 }
 
 /* ---- Results --------------------------------------------------------------------------------- */
@@ -326,7 +326,7 @@ static uint32_t value_of_each(struct grid_maker *m, uint32_t result, struct grid
 
 void grid_loop_result(struct grid_maker *m, uint32_t index, struct grid_stored *stored)
 {
-    const uint32_t result = result_of(m, index);
+    const uint32_t result = grid_result_of_loop(m, index);
     const struct ir_type *type = m->loop->results[result].type;
     struct grid_place place = m->space;
     stored->value =

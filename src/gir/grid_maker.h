@@ -56,9 +56,11 @@ struct grid_cut {
 
 struct grid_maker {
     const struct ir_op *fuse;
-    const struct ir_op *loop;    /* that it is of, or NULL */
-    const struct ir_block *body; /* whose ops are computed: of a loop, those of an iteration */
+    const struct ir_op *loop; /* that it is of, or NULL */
+    const struct ir_op *own;  /* the fuse op of which `body` is: of a loop, that of an iteration */
+    const struct ir_block *body; /* whose ops are computed */
     const struct dim *trips;     /* of the loop; NULL: an operand tells */
+    bool walks;                  /* of a loop, rows are its iterations: there are no stages */
     struct gir_grid *grid;
     struct gir_maker maker;
     tssa_status *status; /* memory ran out; then maker.why as well */
@@ -188,6 +190,10 @@ bool grid_broadcast(struct grid_maker *m, const struct dim *const *dims, int ran
 uint32_t grid_arg(struct grid_maker *m, enum gir_owner owner, uint32_t index, bool is_result,
                   tssa_dtype dtype);
 
+/* An element of what lies in memory of this type. */
+uint32_t grid_look_up(struct grid_maker *m, enum gir_owner owner, uint32_t index,
+                      const struct ir_type *type, const struct grid_place *place);
+
 /* ---- grid_loops.c ---------------------------------------------------------------------------- */
 
 /* Of a loop, before its parts. False: it is no grid. */
@@ -209,6 +215,35 @@ const struct ir_value *grid_loop_source(const struct grid_maker *m, const struct
 bool grid_is_of_iteration(const struct grid_maker *m, const struct ir_value *param);
 uint32_t grid_iteration_param(struct grid_maker *m, const struct ir_value *param,
                               const struct grid_place *place);
+
+/* Which of the loop's results is the fuse op's; GIR_NONE: none is. */
+uint32_t grid_result_of_loop(const struct grid_maker *m, uint32_t result);
+/* What is carried as `carried`, a parameter of the loop's block; NULL: its shape changes. */
+const struct ir_value *grid_carried_param(const struct grid_maker *m, uint32_t carried);
+
+/* ---- grid_trips.c ---------------------------------------------------------------------------- */
+
+/* Of a loop whose iterations go through stages, before its parts. False: it is no grid. */
+bool grid_begin_trips(struct grid_maker *m);
+/* The step that is the iteration's number. */
+uint32_t grid_make_trip(struct grid_maker *m);
+/* An element of what the iteration before has left. */
+uint32_t grid_left(struct grid_maker *m, uint32_t carried, const struct grid_place *place);
+
+/* ---- grid_result.c --------------------------------------------------------------------------- */
+
+/* The value of the block that is the fuse op's result; NULL: none is. */
+const struct ir_value *grid_result_value(const struct grid_maker *m, uint32_t result);
+/* The same if it is computed for this result (ir_fuse_returned). */
+const struct ir_value *grid_returned(const struct grid_maker *m, uint32_t result);
+/* Is what is stored of it the region of an assign alone? */
+bool grid_updates(const struct grid_maker *m, uint32_t result);
+/* The operand that its memory is as before the launch; false: it is any. */
+bool grid_begins_as(const struct grid_maker *m, uint32_t result, uint32_t *operand);
+/* That stages store for others, behind results; NULL: it is a result. */
+const struct grid_cut *grid_inner_cut(const struct grid_maker *m, uint32_t stored);
+/* What is stored: of all that, or what a result has that its operand has not. */
+const struct ir_value *grid_stored_value(const struct grid_maker *m, uint32_t stored);
 
 /* ---- grid_product.c -------------------------------------------------------------------------- */
 
@@ -241,6 +276,8 @@ void grid_find_turned(struct grid_maker *m, struct gir_grid_part *part);
 
 /* Finds what stages would store for others; false: there is nothing, or too much. */
 bool grid_find_cuts(struct grid_maker *m);
+/* How many elements there are of the type; false: nobody knows. */
+bool grid_count_elements(const struct ir_type *type, int64_t *count);
 /* That is the value; NULL: it is none. */
 const struct grid_cut *grid_cut_of(const struct grid_maker *m, const struct ir_value *value);
 /* The stage in which the value can be computed. */

@@ -121,8 +121,7 @@ static struct gir_interval of_number(int64_t number)
 }
 
 static struct gir_interval of_step(const struct gir_code *code, const struct gir_interval *ranges,
-                                   struct gir_interval rows, struct gir_interval positions,
-                                   const int64_t *numbers)
+                                   const struct gir_reach_of *of)
 {
     if (code->type != TSSA_INT64)
         return all;
@@ -130,11 +129,13 @@ static struct gir_interval of_step(const struct gir_code *code, const struct gir
     case GIR_CONSTANT:
         return of_number((int64_t)code->bits);
     case GIR_NUMBER:
-        return numbers ? of_number(numbers[code->bits]) : all;
+        return of->numbers ? of_number(of->numbers[code->bits]) : all;
     case GIR_ROW:
-        return rows;
+        return of->rows;
     case GIR_POSITION:
-        return positions;
+        return of->positions;
+    case GIR_TRIP:
+        return of->trips;
     case GIR_SCALAR:
         return of_scalar(code, ranges);
     default:
@@ -166,16 +167,15 @@ static void check(const struct gir_code *codes, uint32_t truth, struct gir_inter
     }
 }
 
-void gir_find_ranges(const struct gir_kernel *kernel, struct gir_interval rows,
-                     struct gir_interval positions, const int64_t *numbers,
+void gir_find_ranges(const struct gir_kernel *kernel, const struct gir_reach_of *of,
                      struct gir_interval *ranges)
 {
     for (uint32_t i = 0; i < kernel->n_codes; i++)
-        ranges[i] = of_step(&gir_codes(kernel)[i], ranges, rows, positions, numbers);
+        ranges[i] = of_step(&gir_codes(kernel)[i], ranges, of);
 }
 
-void gir_find_reach(const struct gir_kernel *kernel, struct gir_interval rows,
-                    struct gir_interval positions, const int64_t *numbers, struct gir_reach *reach)
+void gir_find_reach(const struct gir_kernel *kernel, const struct gir_reach_of *of,
+                    struct gir_reach *reach)
 {
     const struct gir_code *codes = gir_codes(kernel);
     for (uint32_t i = 0; i < kernel->n_codes; i++)
@@ -184,6 +184,5 @@ void gir_find_reach(const struct gir_kernel *kernel, struct gir_interval rows,
         if (codes[i].op == GIR_CHECK)
             check(codes, codes[i].operands[0], reach->checked);
     for (uint32_t i = 0; i < kernel->n_codes; i++)
-        reach->ranges[i] =
-            meet(of_step(&codes[i], reach->ranges, rows, positions, numbers), reach->checked[i]);
+        reach->ranges[i] = meet(of_step(&codes[i], reach->ranges, of), reach->checked[i]);
 }

@@ -20,12 +20,16 @@ struct gir_reach {
     struct gir_interval checked[GIR_MAX_CODES]; /* what checks leave of it */
 };
 
-/* Of rows and positions of these ranges. `numbers`: what a call tells; NULL: anything. */
-void gir_find_reach(const struct gir_kernel *kernel, struct gir_interval rows,
-                    struct gir_interval positions, const int64_t *numbers, struct gir_reach *reach);
+/* Of which elements, in which iterations. */
+struct gir_reach_of {
+    struct gir_interval rows, positions, trips;
+    const int64_t *numbers; /* what a call tells; NULL: anything */
+};
+
+void gir_find_reach(const struct gir_kernel *kernel, const struct gir_reach_of *of,
+                    struct gir_reach *reach);
 /* The same, ranges[n_codes], whether checks fail or not. */
-void gir_find_ranges(const struct gir_kernel *kernel, struct gir_interval rows,
-                     struct gir_interval positions, const int64_t *numbers,
+void gir_find_ranges(const struct gir_kernel *kernel, const struct gir_reach_of *of,
                      struct gir_interval *ranges);
 
 #endif

@@ -64,7 +64,7 @@ static void mark_products(const struct grid_maker *m)
 static uint32_t result_of(const struct grid_maker *m, const struct ir_value *value)
 {
     uint32_t i = 0;
-    while (i < m->fuse->n_results && ir_fuse_returned(m->fuse, i) != value)
+    while (i < m->fuse->n_results && grid_returned(m, i) != value)
         i++;
     return i < m->fuse->n_results ? i : GIR_NONE;
 }
@@ -72,10 +72,9 @@ static uint32_t result_of(const struct grid_maker *m, const struct ir_value *val
 /* Is it stored, if a product needs it? */
 static bool is_cut(const struct grid_maker *m, const struct ir_op *op, uint32_t result)
 {
-    uint32_t operand;
     return grid_multiplies(op) ||
            (result != GIR_NONE && (*mark_of(m, &op->results[0]) & OF_PRODUCT) &&
-            ir_fuse_updates(m->fuse, result, &operand));
+            grid_updates(m, result));
 }
 
 static bool add_cut(struct grid_maker *m, const struct ir_op *op, uint32_t result)
@@ -88,7 +87,7 @@ static bool add_cut(struct grid_maker *m, const struct ir_op *op, uint32_t resul
     return true;
 }
 
-static bool count_elements(const struct ir_type *type, int64_t *count)
+bool grid_count_elements(const struct ir_type *type, int64_t *count)
 {
     int64_t size;
     *count = 1;
@@ -106,7 +105,7 @@ static bool order_cuts(struct grid_maker *m)
         const bool is_result = cut->result != GIR_NONE;
         const bool updates = is_result && ir_op_is(cut->value->op, IR_OP_assign);
         int64_t count;
-        if (!count_elements(cut->value->type, &count))
+        if (!grid_count_elements(cut->value->type, &count))
             return false;
         cut->stage = grid_stage_of(m, updates ? ir_operand(cut->value->op, 1) : cut->value);
         if (cut->stage >= GIR_MAX_STAGES)
@@ -186,17 +185,25 @@ static int64_t guess_groups(const struct grid_maker *m)
     return groups;
 }
 
-/* Elements that stages share, of the argument; 0: they do not share it. */
+/* The result, if stages share it, or iterations; NULL: they do not. */
+static const struct ir_value *shared_result(const struct grid_maker *m, uint32_t result)
+{
+    for (uint32_t i = 0; i < m->n_cuts && !m->loop; i++)
+        if (m->cuts[i].result == result)
+            return m->cuts[i].value;
+    return m->loop ? grid_result_value(m, result) : NULL; /* all that it carries */
+}
+
+/* Elements that are shared, of the argument; 0: it is not. */
 static int64_t shared_count(const struct grid_maker *m, const struct gir_whole *whole,
                             bool is_result)
 {
     int64_t count;
     if (whole->owner == GIR_INNER)
         return m->grid->inner[whole->index].count;
-    for (uint32_t i = 0; i < m->n_cuts && (is_result || whole->owner == GIR_OF_RESULT); i++)
-        if (m->cuts[i].result == whole->index && count_elements(m->cuts[i].value->type, &count))
-            return count;
-    return 0;
+    const struct ir_value *value =
+        is_result || whole->owner == GIR_OF_RESULT ? shared_result(m, whole->index) : NULL;
+    return value && grid_count_elements(value->type, &count) ? count : 0;
 }
 
 /* Does the group read and store only its own part of what stages share? */
@@ -220,6 +227,14 @@ static bool stays(const struct grid_maker *m, const struct gir_grid_part *part,
     return true;
 }
 
+/* Whichever iteration it is. */
+static struct gir_interval all_trips(const struct grid_maker *m)
+{
+    int64_t trips;
+    const bool known = m->trips && dim_is_const(m->trips, &trips) && trips > 0;
+    return (struct gir_interval){0, known ? trips - 1 : INT64_MAX};
+}
+
 static bool part_stays(const struct grid_maker *m, const struct gir_grid_part *part,
                        struct gir_reach *reach, int64_t *work)
 {
@@ -229,11 +244,14 @@ static bool part_stays(const struct grid_maker *m, const struct gir_grid_part *p
         return false;
     *work += all / groups;
     const int64_t items = part->row ? rows : n, each = items / groups;
+    struct gir_reach_of of = {.rows = {0, 0}, .trips = all_trips(m)};
     bool good = items > 0 && items % groups == 0 && part->scan == 0;
     for (int64_t g = 0; good && g < groups; g++) {
         const struct gir_interval own = {g * each, (g + 1) * each - 1};
-        gir_find_reach(part->kernel, part->row ? own : (struct gir_interval){0, 0},
-                       part->row ? (struct gir_interval){0, n > 0 ? n - 1 : 0} : own, NULL, reach);
+        of.positions = part->row ? (struct gir_interval){0, n > 0 ? n - 1 : 0} : own;
+        if (part->row)
+            of.rows = own;
+        gir_find_reach(part->kernel, &of, reach);
         good = stays(m, part, reach, g);
     }
     return good;

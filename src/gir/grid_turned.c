@@ -67,8 +67,8 @@ static bool choose_sizes(struct sample *s, const struct gir_grid *grid,
 static void evaluate(struct sample *s, const struct gir_kernel *kernel, int64_t element,
                      int64_t *values)
 {
-    gir_find_reach(kernel, (struct gir_interval){0, 0}, (struct gir_interval){element, element},
-                   s->numbers, &s->reach);
+    const struct gir_reach_of of = {.positions = {element, element}, .numbers = s->numbers};
+    gir_find_reach(kernel, &of, &s->reach);
     for (uint32_t i = 0; i < kernel->n_codes; i++) {
         const struct gir_interval range = s->reach.ranges[i];
         values[i] = range.low == range.high ? range.low : UNKNOWN;

@@ -40,8 +40,8 @@ uint32_t grid_arg(struct grid_maker *m, enum gir_owner owner, uint32_t index, bo
     return m->n_args++;
 }
 
-static uint32_t look_up_in(struct grid_maker *m, enum gir_owner owner, uint32_t index,
-                           const struct ir_type *type, const struct grid_place *place)
+uint32_t grid_look_up(struct grid_maker *m, enum gir_owner owner, uint32_t index,
+                      const struct ir_type *type, const struct grid_place *place)
 {
     const uint32_t arg = grid_arg(m, owner, index, false, type->dtype);
     const uint32_t number = grid_flatten(m, place, type->dims);
@@ -57,7 +57,7 @@ static uint32_t look_up(struct grid_maker *m, const struct ir_value *param,
                         const struct grid_place *place)
 {
     return param->block == ir_fuse_body(m->fuse)
-               ? look_up_in(m, GIR_OF_OP, param->index, param->type, place)
+               ? grid_look_up(m, GIR_OF_OP, param->index, param->type, place)
                : grid_refuse(m, "an iteration is given nothing for what it reads");
 }
 
@@ -65,8 +65,8 @@ static uint32_t look_up_cut(struct grid_maker *m, const struct grid_cut *cut,
                             const struct grid_place *place)
 {
     const bool is_result = cut->result != GIR_NONE;
-    return look_up_in(m, is_result ? GIR_OF_RESULT : GIR_INNER,
-                      is_result ? cut->result : cut->inner, cut->value->type, place);
+    return grid_look_up(m, is_result ? GIR_OF_RESULT : GIR_INNER,
+                        is_result ? cut->result : cut->inner, cut->value->type, place);
 }
 
 static uint32_t constant(struct grid_maker *m, const struct ir_value *value)
@@ -195,7 +195,7 @@ static uint32_t assign(struct grid_maker *m, const struct ir_op *op, const struc
     if (!good || !grid_broadcast(m, dims, source->type->rank, source->type->dims, &at))
         return grid_refuse(m, "the shape of what is written is not known");
     /* Each thread would walk all iterations for the few that write its element. */
-    if (m->loop && is_there != GIR_NONE && grid_varies(m, is_there))
+    if (m->walks && is_there != GIR_NONE && grid_varies(m, is_there))
         return grid_refuse(m, "iterations write other elements each");
     const uint32_t written = evaluate_if(m, is_there, source, &at);
     if (is_there == GIR_NONE)
@@ -323,8 +323,8 @@ static uint32_t compute(struct grid_maker *m, const struct ir_value *value,
         return grid_is_of_iteration(m, value) ? grid_iteration_param(m, value, place)
                                               : look_up(m, value, place);
     if (op == m->before)
-        return look_up_in(m, GIR_OF_OP, m->fuse->n_operands, value->type, place);
-    if (m->loop && (grid_reduces(op) || grid_multiplies(op) || ir_scan_axis(op) >= 0))
+        return grid_look_up(m, GIR_OF_OP, m->fuse->n_operands, value->type, place);
+    if (m->walks && (grid_reduces(op) || grid_multiplies(op) || ir_scan_axis(op) >= 0))
         return grid_refuse(m, "an iteration does not only compute elements");
     if (value->index > 0)
         return grid_refuse(m, "it has more than one result");

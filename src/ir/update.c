@@ -2,6 +2,7 @@
 #include "ir/update.h"
 
 #include "ir/fuse.h"
+#include "ir/rebuild.h"
 #include "ir/rule.h"
 
 static const struct ir_use *only_use(const struct ir_value *value)
@@ -82,6 +83,36 @@ bool ir_fuse_updates(const struct ir_op *fuse, uint32_t result, uint32_t *operan
         return false;
     *operand = base->index;
     return true;
+}
+
+static bool has_product(const struct ir_block *block)
+{
+    return ir_block_has(block, IR_OP_MatMul) || ir_block_has(block, IR_OP_Gemm);
+}
+
+/* The same of a loop of products. */
+static bool loop_begins_as(const struct ir_op *fuse, uint32_t result, uint32_t *operand)
+{
+    const struct ir_op *loop = ir_fuse_loop(fuse);
+    const struct ir_op *iteration = loop ? ir_fuse_iteration(loop) : NULL;
+    const struct ir_value *made = loop ? ir_fuse_returned(fuse, result) : NULL;
+    if (!made || made->op != loop || made->index >= ir_loop_carried(loop) ||
+        !has_product(ir_fuse_body(iteration)))
+        return false;
+    const struct ir_value *next =
+        ir_operand(ir_block_return(loop->blocks[0]), ir_loop_return(loop, made->index));
+    if (!next || next->op != iteration)
+        return false;
+    const struct ir_value *begin = ir_operand(loop, ir_loop_operand(loop, made->index));
+    if (!begin || !ir_fuse_operand(begin) || !only_use(begin))
+        return false;
+    *operand = begin->index;
+    return true;
+}
+
+bool ir_fuse_begins_as(const struct ir_op *fuse, uint32_t result, uint32_t *operand)
+{
+    return ir_fuse_updates(fuse, result, operand) || loop_begins_as(fuse, result, operand);
 }
 
 static bool is_number(const struct ir_value *value, const struct dim *number)

@@ -21,8 +21,15 @@ bool ir_updates_carried(const struct ir_op *op);
 /* Is the result of a fuse op computed by such an assign, which is all that its block does with
  * operand *operand? */
 bool ir_fuse_updates(const struct ir_op *fuse, uint32_t result, uint32_t *operand);
-/* The same, and do the iterations write all of it, row by row, so that nothing is left of what it
- * was before the loop? Then the first one may begin with any elements. */
+/*
+ * Must the memory of the result be that of operand *operand, or a copy of it, before the op stores
+ * into it? What it updates is, and what a loop carries of which each iteration is made of products,
+ * which are stored where the next one reads them (gir/grid_trips.c), if nothing else reads the
+ * operand.
+ */
+bool ir_fuse_begins_as(const struct ir_op *fuse, uint32_t result, uint32_t *operand);
+/* Of a result that the op updates: do the iterations write all of it, row by row, so that nothing
+ * is left of what it was before the loop? Then the first one may begin with any elements. */
 bool ir_fuse_writes_all(const struct ir_op *fuse, uint32_t result);
 
 #endif

@@ -155,11 +155,33 @@ static const char *const stages[] = {
                 "%y, %z"),
 };
 
+/* Of a loop that goes through them in each of `trips` iterations: what 4 groups carry, of which
+ * rows are kept in a cache besides, number `at` of 7. */
+#define TRIPS(trips, at)                                                                           \
+    "graph @g opset(\"\": 21) ir_version(10) (%x: f32[4, 1, 6], %k: f32[4, 7, 6], "                \
+    "%w: f32[4, 6, 6], %j: i64[]) -> (%R0, %R1) {\n%n = Constant() {value = i64[] " trips "}\n"    \
+    "%R0, %R1 = fuse(%n, %x, %k, %w, %j) { body(%m: i64[], %x1: f32[4, 1, 6], "                    \
+    "%k1: f32[4, 7, 6], %w1: f32[4, 6, 6], %j1: i64[]) {\n"                                        \
+    "%l, %s = Loop(%m, _, %x1, %k1) { body(%i: i64[], %go: bool[], %c: f32[4, 1, 6], "             \
+    "%d: f32[4, 7, 6]) {\n%f, %g = fuse(%c, %d, %w1, %" at ") { body(%x2: f32[4, 1, 6], "          \
+    "%k2: f32[4, 7, 6], %w2: f32[4, 6, 6], %i2: i64[]) {\n%p = MatMul(%x2, %w2)\n"                 \
+    "%r = access(%p) {rule = [squeeze(1)]}\n"                                                      \
+    "%a = assign(%k2, %r, %i2) {rule = [select(1, $0)]}\n"                                         \
+    "%t = access(%p) {rule = [permute(0, 2, 1)]}\n%q = MatMul(%a, %t)\n"                           \
+    "%u = access(%q) {rule = [permute(0, 2, 1)]}\n%v = Softmax(%u)\n%o = MatMul(%v, %a)\n"         \
+    "return(%o, %a) } }\nreturn(%go, %f, %g) } }\nreturn(%l, %s) } }\nreturn(%R0, %R1)\n}\n"
+
+static const char *const trips[] = {TRIPS("5", "i"), TRIPS("7", "i"),  TRIPS("1", "i"),
+                                    TRIPS("0", "i"), TRIPS("3", "j1"), TRIPS("0", "j1")};
+
 static void check_stages(void)
 {
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
         for (uint64_t seed = 0; seed < 4; seed++)
             kernel_check_text(KERNEL_FUSE, stages[i], seed, grid_context());
+    for (size_t i = 0; i < sizeof trips / sizeof *trips; i++)
+        for (uint64_t seed = 0; seed < 4; seed++)
+            kernel_check_text(KERNEL_FUSE, trips[i], seed, grid_context());
 }
 
 static void check_turned(void)
@@ -340,12 +362,12 @@ static void find_grids(void **state)
 {
     (void)state;
     check_loops();
+    check_stages();
     n_of_models = shim_count();
     assert_int_equal(grid_counts.refused, 0); /* of these all are grids */
     check_fused();
     check_gathers();
     check_turned();
-    check_stages();
     check_stacks();
     check_imperative();
     grid_tells = false;

@@ -158,8 +158,8 @@ static void what_numbers_may_be(void **state)
     static const struct {
         struct gir_kernel kernel;
         struct gir_arg arg;
-        struct gir_code codes[20];
-    } k = {{.magic = GIR_MAGIC, .size = sizeof k, .grid = 1, .n_args = 1, .n_codes = 20},
+        struct gir_code codes[22];
+    } k = {{.magic = GIR_MAGIC, .size = sizeof k, .grid = 1, .n_args = 1, .n_codes = 22},
            {.dtype = TSSA_INT64, .fields = 1, .is_looked_up = 1},
            {{.op = GIR_ROW, .type = TSSA_INT64},
             {.op = GIR_POSITION, .type = TSSA_INT64},
@@ -180,10 +180,13 @@ static void what_numbers_may_be(void **state)
             OF(AND, BOOL, 14, 15, 0),
             {.op = GIR_CHECK, .operands = {16}},
             OF(SEL, INT64, 14, 12, 2),
-            OF(MUL, INT64, 12, 12, 0)}};
+            OF(MUL, INT64, 12, 12, 0),
+            {.op = GIR_TRIP, .type = TSSA_INT64},
+            OF(ADD, INT64, 20, 8, 0)}};
     struct gir_reach *reach = malloc(sizeof *reach);
     assert_non_null(reach);
-    gir_find_reach(&k.kernel, (struct gir_interval){128, 191}, (struct gir_interval){0, 9}, NULL,
+    gir_find_reach(&k.kernel,
+                   &(struct gir_reach_of){.rows = {128, 191}, .positions = {0, 9}, .trips = {3, 6}},
                    reach);
     expect_range(reach->ranges[3], 2, 2);
     expect_range(reach->ranges[4], 0, 63);
@@ -195,9 +198,11 @@ static void what_numbers_may_be(void **state)
     expect_range(reach->ranges[12], 0, 6); /* by the check */
     expect_range(reach->ranges[18], 0, 64);
     expect_range(reach->ranges[19], 0, 36);
+    expect_range(reach->ranges[21], 10, 13);
     /* too large to be told, and of what is negative */
-    gir_find_reach(&k.kernel, (struct gir_interval){INT64_MIN, INT64_MAX},
-                   (struct gir_interval){0, 9}, NULL, reach);
+    gir_find_reach(&k.kernel,
+                   &(struct gir_reach_of){.rows = {INT64_MIN, INT64_MAX}, .positions = {0, 9}},
+                   reach);
     expect_range(reach->ranges[3], INT64_MIN / 64, INT64_MAX / 64);
     expect_range(reach->ranges[4], -63, 63);
     expect_range(reach->ranges[7], INT64_MIN, INT64_MAX);

@@ -128,6 +128,11 @@ static bool are_told(const struct gir_kernel *kernel, const struct clike_call *c
 
 bool clike_is_narrow(const struct gir_kernel *kernel, const struct clike_call *call)
 {
+    /* No index is computed of an iteration's number. */
+    const struct gir_reach_of of = {.rows = below(call->rows),
+                                    .positions = below(call->n),
+                                    .trips = {INT64_MIN, INT64_MAX},
+                                    .numbers = call->numbers};
     struct gir_interval ranges[GIR_MAX_CODES];
     bool indices[GIR_MAX_CODES];
     if (clike_width_of(kernel, CLIKE_NARROW) == CLIKE_WIDE)
@@ -135,7 +140,7 @@ bool clike_is_narrow(const struct gir_kernel *kernel, const struct clike_call *c
     if (!are_told(kernel, call))
         return false;
     clike_find_indices(kernel, indices);
-    gir_find_ranges(kernel, below(call->rows), below(call->n), call->numbers, ranges);
+    gir_find_ranges(kernel, &of, ranges);
     for (uint32_t i = 0; i < kernel->n_codes; i++)
         if (indices[i] && (!fits(ranges[i].low) || !fits(ranges[i].high)))
             return false;
