@@ -174,17 +174,6 @@ static bool count_part(const struct gir_grid_part *part, int64_t *rows, int64_t 
            grid_known_count(part->dims + outer, part->rank - outer, n);
 }
 
-/* The first axis of what is handed on that has more than one element. */
-static int64_t guess_groups(const struct grid_maker *m)
-{
-    const struct ir_type *type = m->cuts[0].value->type;
-    int64_t groups = 1;
-    for (int i = 0; i < type->rank && groups == 1; i++)
-        if (!dim_is_const(type->dims[i], &groups))
-            return 0;
-    return groups;
-}
-
 /* The result, if stages share it, or iterations; NULL: they do not. */
 static const struct ir_value *shared_result(const struct grid_maker *m, uint32_t result)
 {
@@ -257,23 +246,43 @@ static bool part_stays(const struct grid_maker *m, const struct gir_grid_part *p
     return good;
 }
 
+/* *work: what all parts reduce in a group. */
+static bool all_stay(const struct grid_maker *m, struct gir_reach *reach, int64_t *work)
+{
+    bool stay = true;
+    *work = 0;
+    for (uint32_t i = 0; i < m->grid->n && stay; i++)
+        stay = part_stays(m, &m->grid->parts[i], reach, work);
+    return stay;
+}
+
+/* As many as may be: of what is handed on, those of its first axes, or of fewer of them. */
+static const char *divide(struct grid_maker *m, struct gir_reach *reach)
+{
+    const struct ir_type *type = m->cuts[0].value->type;
+    const char *why = "what stages hand on is not of groups";
+    int64_t groups, work;
+    for (int axes = type->rank; axes > 0; axes--) {
+        if (!grid_known_count(type->dims, axes, &groups) || groups < LEAST_GROUPS ||
+            groups > MOST_IN_GROUP || groups == m->grid->groups)
+            continue;
+        m->grid->groups = groups;
+        if (all_stay(m, reach, &work))
+            return work > MOST_IN_GROUP ? "a group is too much for a block" : NULL;
+        why = "what a stage computes is needed by other groups, too";
+    }
+    return why;
+}
+
 void grid_find_groups(struct grid_maker *m)
 {
-    int64_t work = 0;
-    m->grid->groups = guess_groups(m);
-    if (m->grid->groups < LEAST_GROUPS || m->grid->groups > MOST_IN_GROUP) {
-        grid_refuse(m, "what stages hand on is not of groups");
-        return;
-    }
     struct gir_reach *reach = allocator_alloc(m->grid->allocator, sizeof *reach);
     if (!reach) {
         m->status = status_out_of_memory();
         return;
     }
-    for (uint32_t i = 0; i < m->grid->n && !m->maker.why; i++)
-        if (!part_stays(m, &m->grid->parts[i], reach, &work))
-            grid_refuse(m, "what a stage computes is needed by other groups, too");
-    if (work > MOST_IN_GROUP)
-        grid_refuse(m, "a group is too much for a block");
+    const char *why = divide(m, reach);
+    if (why)
+        grid_refuse(m, why);
     allocator_free(m->grid->allocator, reach);
 }

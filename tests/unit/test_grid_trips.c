@@ -114,6 +114,7 @@ static void attention_is_one(void **state)
     static const struct loop loops[] = {{1, 12, 20, 8, .begin = 3, .trips = 4, .is_told = true},
                                         {1, 2, 5, 3, .trips = 4},
                                         {3, 1, 5, 3, .trips = 4},
+                                        {4, 12, 20, 8, .trips = 4},
                                         {2, 3, 5, 3, .trips = 0, .wide = true}};
     (void)state;
     for (size_t i = 0; i < sizeof loops / sizeof *loops; i++) {
@@ -124,7 +125,7 @@ static void attention_is_one(void **state)
         struct gir_grid *grid = build(text_string(&text), &graph, &why);
         if (!grid)
             fail_msg("no grid: %s", why);
-        assert_true(grid->groups >= 2);
+        assert_int_equal(grid->groups, loops[i].batch * loops[i].heads);
         assert_int_equal(grid->parts[grid->n - 1].stage, 3);
         assert_true(grid->trips != NULL || grid->trips_operand == 1);
         for (uint32_t k = 0; k < grid->n; k++)
