@@ -22,11 +22,11 @@
  * there is a kernel, in stages, of that (fuse_stages.c). So is an element-wise op before a loop
  * whose iterations read other elements of it each (fuse_invariants.c), and one behind it of what
  * its last iteration leaves (fuse_behind.c). Last, a loop of which an iteration has become one
- * kernel is one kernel of all of them (fuse_loops.c). Where the ops go is in fuse.h: nothing is put
- * together around which something else is computed, so there are no cycles, and nothing moves
- * across an op with effects. What a kernel may hold and what its machine takes is lent (ir_fusion);
- * what is won and lost is told by ir/cost.h: bytes that are not moved and launches that are not
- * made, and what is computed again for every row it is broadcast to.
+ * kernel is one kernel of all of them, with or without stages (fuse_loops.c). Where the ops go is
+ * in fuse.h: nothing is put together around which something else is computed, so there are no
+ * cycles, and nothing moves across an op with effects. What a kernel may hold and what its machine
+ * takes is lent (ir_fusion); what is won and lost is told by ir/cost.h: bytes that are not moved
+ * and launches that are not made, and what is computed again for every row it is broadcast to.
  *
  *   needs   types, known elements; a table of what kernels take, else nothing is done
  *   keeps   types, known elements; the order of ops with effects

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuse ops of loops: where an iteration is one kernel, and each element of what is carried depends
- * on no other one, all iterations are one (ir_fuse_loop). Who has kernels says where that is so. */
+ * on no other one, or, of one with stages, each group on no other one, all iterations are one
+ * (ir_fuse_loop). Who has kernels says where that is so. */
 #include "ir/fuse.h"
 #include "ir/infer.h"
 #include "passes/lower/fuse.h"
