@@ -209,10 +209,37 @@ static void what_numbers_may_be(void **state)
     free(reach);
 }
 
+/* The number of an iteration is a step of stages alone, and is printed. */
+static void trips_are_of_stages(void **state)
+{
+    struct {
+        struct gir_kernel kernel;
+        struct gir_arg arg;
+        struct gir_code codes[2];
+    } k = {{.magic = GIR_MAGIC, .size = sizeof k, .grid = 1, .stage = 1, .n_args = 1, .n_codes = 2},
+           {.dtype = TSSA_INT64, .fields = 1, .is_result = 1},
+           {{.op = GIR_TRIP, .type = TSSA_INT64}, {.op = GIR_STORE_AT, .type = TSSA_INT64}}};
+    static const char wrong[] =
+        "kernel, step 0: it is no number of an iteration, or there are none";
+    struct text text;
+    (void)state;
+    no_error(gir_check(&k, sizeof k));
+    text_init(&text, &allocator_default);
+    assert_true(gir_print(&k.kernel, &text));
+    assert_non_null(strstr(text_string(&text), "%0 = trip : i64\nstore 0 %0 at %0\n"));
+    text_free(&text);
+    k.codes[0].type = TSSA_INT32;
+    gir_expect_wrong(&k, sizeof k, wrong);
+    k.codes[0].type = TSSA_INT64;
+    k.kernel.stage = 0;
+    gir_expect_wrong(&k, sizeof k, wrong);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_has_stages), cmocka_unit_test(stages_are_not_too_many),
-        cmocka_unit_test(stages_are_printed), cmocka_unit_test(what_numbers_may_be)};
+        cmocka_unit_test(stages_are_printed), cmocka_unit_test(what_numbers_may_be),
+        cmocka_unit_test(trips_are_of_stages)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
