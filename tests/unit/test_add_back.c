@@ -152,6 +152,54 @@ static void test_transpose_refuses(void **state)
     }
 }
 
+/* Kernels as large as strides: each element is of one position. Small integers, whose sums are
+ * exact. */
+static void check_apart(int64_t kernel_rows, int64_t columns, bool biased)
+{
+    enum { ITEMS = 2, IN_GROUP = 3, OUT_GROUP = 5, ROWS = 3, MOST = 24 };
+    static float x[ITEMS * 2 * IN_GROUP * ROWS * MOST], w[2 * IN_GROUP * OUT_GROUP * 3 * 2],
+        b[2 * OUT_GROUP];
+    const int64_t kernel[] = {kernel_rows, 2}, high = ROWS * kernel_rows, wide = 2 * columns;
+    struct op_run t;
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++)
+        x[i] = (float)(i * 7 % 11) - 5;
+    for (size_t i = 0; i < sizeof w / sizeof *w; i++)
+        w[i] = (float)(i * 5 % 9) - 4;
+    for (size_t i = 0; i < sizeof b / sizeof *b; i++)
+        b[i] = (float)i / 2;
+    op_begin(&t, IR_OP_ConvTranspose, 0);
+    op_int(&t, "group", 2);
+    op_ints(&t, "strides", 2, kernel);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){ITEMS, 2 * IN_GROUP, ROWS, columns}, x);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){2 * IN_GROUP, OUT_GROUP, kernel_rows, 2}, w);
+    if (biased)
+        op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){2 * OUT_GROUP}, b);
+    op_go(&t);
+    const int64_t dims[] = {ITEMS, 2 * OUT_GROUP, high, wide};
+    const float *y = op_output(&t, 0, TSSA_FLOAT, 4, dims)->data;
+    for (int64_t i = 0; i < ITEMS * 2 * OUT_GROUP * high * wide; i++) {
+        const int64_t column = i % wide, row = i / wide % high,
+                      o = i / wide / high % (2 * OUT_GROUP), n = i / wide / high / (2 * OUT_GROUP),
+                      group = o / OUT_GROUP;
+        float sum = biased ? b[o] : 0;
+        for (int64_t c = group * IN_GROUP; c < (group + 1) * IN_GROUP; c++)
+            sum += x[((n * 2 * IN_GROUP + c) * ROWS + row / kernel_rows) * columns + column / 2] *
+                   w[((c * OUT_GROUP + o % OUT_GROUP) * kernel_rows + row % kernel_rows) * 2 +
+                     column % 2];
+        assert_true(y[i] == sum);
+    }
+    op_close(&t);
+}
+
+static void test_transpose_apart(void **state)
+{
+    (void)state;
+    for (int64_t kernel_rows = 1; kernel_rows <= 3; kernel_rows++)
+        for (int64_t columns = 1; columns <= 24; columns += 1 + columns / 2)
+            for (int biased = 0; biased < 2; biased++)
+                check_apart(kernel_rows, columns, biased);
+}
+
 /* More columns than are made together, in two groups of two items: small integers, whose sums are
  * exact. */
 static void test_transpose_in_blocks(void **state)
@@ -298,9 +346,13 @@ static void test_det(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_transpose),           cmocka_unit_test(test_transpose_refuses),
-        cmocka_unit_test(test_transpose_in_blocks), cmocka_unit_test(test_col2im),
-        cmocka_unit_test(test_max_unpool),          cmocka_unit_test(test_det),
+        cmocka_unit_test(test_transpose),
+        cmocka_unit_test(test_transpose_refuses),
+        cmocka_unit_test(test_transpose_apart),
+        cmocka_unit_test(test_transpose_in_blocks),
+        cmocka_unit_test(test_col2im),
+        cmocka_unit_test(test_max_unpool),
+        cmocka_unit_test(test_det),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

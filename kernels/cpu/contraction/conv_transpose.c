@@ -58,6 +58,28 @@ struct columns {
     int64_t item, channel;
 };
 
+static bool is_apart(const struct job *job)
+{
+    return job->dtype == TSSA_FLOAT && job->y->dtype == TSSA_FLOAT &&
+           (!job->bias || job->bias->dtype == TSSA_FLOAT) && add_back_is_apart(&job->window);
+}
+
+/* As add_planes, where each element has one term. */
+static void put_planes(void *context, void *scratch, int64_t begin, int64_t end)
+{
+    const struct columns *columns = context;
+    const struct job *job = columns->job;
+    const struct window *w = &job->window;
+    const int64_t first = columns->item * job->out_channels;
+    (void)scratch;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t channel = columns->channel + i;
+        add_back_apart(w, (const float *)(const void *)columns->data + i * w->in_count,
+                       job->bias ? ((const float *)job->bias->data)[channel] : 0,
+                       (float *)job->y->data + (first + channel) * w->in_count);
+    }
+}
+
 /* Indices are output channels from the columns' first one on. */
 static void add_planes(void *context, void *scratch, int64_t begin, int64_t end)
 {
@@ -147,7 +169,8 @@ static tssa_status *sum(struct kernel_args *args, const struct job *job, int64_t
         const int64_t n = left < together ? left : together;
         status = multiply(args, &columns, n, buffer->data);
         if (!status)
-            status = parts_for(args, n, cost, plane, add_planes, &columns);
+            status =
+                parts_for(args, n, cost, plane, is_apart(job) ? put_planes : add_planes, &columns);
         i += n;
     }
     buffer_release(buffer);

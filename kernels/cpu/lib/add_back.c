@@ -349,3 +349,35 @@ void *add_back(const struct window *w, tssa_dtype dtype, const void *planes, voi
         sum_double_rows(w, &phases, planes, memory, (double *)memory + w->in_count);
     return memory;
 }
+
+/* ---- Side by side ---------------------------------------------------------------------------- */
+
+bool add_back_is_apart(const struct window *w)
+{
+    bool apart = w->rank == 2 && w->kernel[1] == 2;
+    for (int i = 0; apart && i < 2; i++)
+        apart = w->kernel[i] == w->stride[i] && w->dilation[i] == 1 && w->pad_begin[i] == 0 &&
+                w->in[i] == w->out[i] * w->stride[i];
+    return apart;
+}
+
+/* A sum begins with 0, which a term of -0 is added to. */
+VECTOR_PROCEDURE(put_pairs, (const struct window *w, const float *planes, float more, float *to),
+                 (w, planes, more, to))
+{
+    const int64_t length = w->out[1];
+    for (int64_t row = 0; row < w->in[0]; row++, to += 2 * length) {
+        const float *even = planes + row % w->stride[0] * 2 * w->out_count +
+                            row / w->stride[0] * length,
+                    *odd = even + w->out_count;
+        for (int64_t i = 0; i < length; i++) {
+            to[2 * i] = 0.0F + even[i] + more;
+            to[2 * i + 1] = 0.0F + odd[i] + more;
+        }
+    }
+}
+
+void add_back_apart(const struct window *w, const float *planes, float more, float *to)
+{
+    put_pairs(w, planes, more, to);
+}

@@ -19,4 +19,13 @@ bool add_back_bytes(const struct window *window, tssa_dtype dtype, size_t *bytes
  */
 void *add_back(const struct window *window, tssa_dtype dtype, const void *planes, void *memory);
 
+/*
+ * Two axes, of which each element is read at one position alone: kernels as large as strides, of
+ * two columns, without pads. Then planes of FLOAT are put side by side, in a quarter of the time,
+ * and `more` is added to each element: what add_back gives, and that added to it. `to` is a plane
+ * of the input's size.
+ */
+bool add_back_is_apart(const struct window *window);
+void add_back_apart(const struct window *window, const float *planes, float more, float *to);
+
 #endif
