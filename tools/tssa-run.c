@@ -180,12 +180,15 @@ static tssa_status *run_once(struct job *job, double *milliseconds)
     return NULL;
 }
 
-/* Of kernels, and of what became none; or of all else. */
+/* Of kernels, and of what became none; of layouts; or of all but what kernels take. */
 static void print_remarks(struct remark_list *remarks, enum remark_choice choice)
 {
     if (choice == REMARKS_GIR) {
         remarks_keep_kernels(remarks);
         remarks_print_kernels(remarks);
+    } else if (choice == REMARKS_LAYOUT) {
+        remarks_keep_layouts(remarks);
+        remarks_print(remarks);
     } else if (choice == REMARKS_SESSION) {
         remarks_drop_kernels(remarks);
         remarks_print(remarks);

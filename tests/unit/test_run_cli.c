@@ -89,6 +89,7 @@ static void tells_what_is_fused(void **state)
     expect_good(RUN(ssd, ssd_data, "--remarks", "-q"), "no remarks");
     expect_good(RUN(ssd, ssd_data, "--remarks=gir", "-q"), "rows across lanes, ");
     expect_good(RUN(ssd, ssd_data, "--remarks=gir", "-q"), " bound by ");
+    expect_good(RUN(ssd, ssd_data, "--remarks=layout", "-q"), "no remarks");
     expect_good(RUN(ssd, ssd_data, "--remarks", "-q", "--compile", "wait"), ": one kernel of ");
     expect_good(RUN(ssd, "--device", "emulated", "-O", "0", "--remarks", "-q"),
                 ": device emulated has no kernel for it: it runs on cpu, with copies");

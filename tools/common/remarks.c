@@ -198,6 +198,22 @@ void remarks_drop_kernels(struct remark_list *list)
     filter(list, list->count, tells_no_estimate, NULL);
 }
 
+static bool tells_of_layouts(const void *unused, const struct remark *remark)
+{
+    static const char *const passes[] = {"widen_convs", "channels_last", "lay_out_convs",
+                                         "append_to_convs", "winograd_convs"};
+    (void)unused;
+    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++)
+        if (strcmp(remark->pass, passes[i]) == 0)
+            return true;
+    return false;
+}
+
+void remarks_keep_layouts(struct remark_list *list)
+{
+    filter(list, list->count, tells_of_layouts, NULL);
+}
+
 /* ---- Printing -------------------------------------------------------------------------------- */
 
 static void print_times(const struct remark *remark)

@@ -32,6 +32,8 @@ tssa_status *remarks_settle(struct remark_list *list, const tssa_model *model);
 /* Those that say what a kernel is and takes, and what became none; all but what a kernel takes. */
 void remarks_keep_kernels(struct remark_list *list);
 void remarks_drop_kernels(struct remark_list *list);
+/* Those of convolutions: how their images lie, and what the library does with them. */
+void remarks_keep_layouts(struct remark_list *list);
 void remarks_free(struct remark_list *list);
 
 /* What was done, then what was not, in the order of the passes. */

@@ -25,9 +25,14 @@ static int read_stage(const struct tool_option *option, const char *argument, vo
 static int read_remarks(const struct tool_option *option, const char *argument, void *all)
 {
     struct arguments *arguments = all;
-    if (argument && strcmp(argument, "gir") != 0)
-        return argument_refuse(option->name, argument, "gir, or nothing,");
-    arguments->remarks = argument ? REMARKS_GIR : REMARKS_SESSION;
+    if (!argument)
+        arguments->remarks = REMARKS_SESSION;
+    else if (strcmp(argument, "gir") == 0)
+        arguments->remarks = REMARKS_GIR;
+    else if (strcmp(argument, "layout") == 0)
+        arguments->remarks = REMARKS_LAYOUT;
+    else
+        return argument_refuse(option->name, argument, "gir, layout, or nothing,");
     return 0;
 }
 
@@ -52,10 +57,11 @@ static const struct tool_option options[] = {
     {"profile", 0, "FILE", 0,
      "Write a Chrome trace of the steps, loop bodies added up; -: print a table of operators", 3,
      TEXT(profile)},
-    {"remarks", 0, "gir", OPTION_ARG_OPTIONAL,
+    {"remarks", 0, "gir|layout", OPTION_ARG_OPTIONAL,
      "Print which operators the session computes in one kernel, why others are not in one, and "
      "which the device lacks; gir: what each kernel is, what else there was, and what it is "
-     "estimated to move and to take",
+     "estimated to move and to take; layout: how images of convolutions lie, what that moves, and "
+     "what the library does with them",
      3, READ_ALL(read_remarks)},
 
     HEADLINE(4, "Looking, without running:"),

@@ -8,7 +8,7 @@
 enum output_format { OUTPUT_NPY, OUTPUT_PB };
 
 /* --remarks: none, all but those on kernels, these. */
-enum remark_choice { REMARKS_NONE, REMARKS_SESSION, REMARKS_GIR };
+enum remark_choice { REMARKS_NONE, REMARKS_SESSION, REMARKS_GIR, REMARKS_LAYOUT };
 
 struct arguments {
     struct common_arguments common;
