@@ -346,6 +346,8 @@ static struct tensor *create_tensor(struct ir_graph *graph, const struct tensor 
     return tensor->data ? tensor : NULL;
 }
 
+#define NOT_FINITE "weights would not be finite"
+
 /* NULL, or why it cannot be said. */
 static const char *put_number(struct tensor *tensor, int64_t index, double value)
 {
@@ -357,49 +359,119 @@ static const char *put_number(struct tensor *tensor, int64_t index, double value
         ((uint16_t *)tensor->data)[index] = double_to_half(value);
     double stored = product_number(tensor, index);
     if (!isfinite(stored))
-        return "weights would not be finite";
+        return NOT_FINITE;
     return tensor->dtype == TSSA_FLOAT16 && stored != value
                ? "weights would be so small that FLOAT16 has fewer bits for them"
                : NULL;
 }
 
-/* Which of all input channels is input i of output o. */
-static int64_t input_of(const struct product *p, int64_t o, int64_t i)
+/* Of output o's group, among all input channels. */
+static int64_t first_input(const struct product *p, int64_t o)
 {
-    return o / (p->out / p->groups) * (p->in / p->groups) + i;
+    return o / (p->out / p->groups) * (p->in / p->groups);
 }
 
-/* The first weight of output o and of input i of its group. */
-static int64_t place_of(const struct product *p, int64_t o, int64_t i)
+/* The first weight of output o and of input 0 of its group. */
+static int64_t place_of(const struct product *p, int64_t o)
 {
-    return p->turned ? input_of(p, o, i) * p->step_in + o % (p->out / p->groups) * p->step_out
-                     : o * p->step_out + i * p->step_in;
+    return p->turned ? first_input(p, o) * p->step_in + o % (p->out / p->groups) * p->step_out
+                     : o * p->step_out;
 }
 
-/* Scales the weights of output o. NULL, or why they cannot be said. */
-static const char *scale_row(const struct product *p, const struct affine *in,
-                             const struct affine *out, int64_t o, struct tensor *w)
+/* Outputs that are visited together, weight by weight: those of a matrix lie side by side, and to
+ * go down its columns one by one reads a line of the cache for each element. */
+#define TOGETHER 16
+
+struct outputs {
+    int64_t first, n;
+    int64_t inputs[TOGETHER], places[TOGETHER]; /* input 0 of each one's group, and its weights */
+};
+
+static struct outputs some_outputs(const struct product *p, int64_t first)
 {
+    struct outputs some = {.first = first,
+                           .n = p->out - first < TOGETHER ? p->out - first : TOGETHER};
+    for (int64_t o = 0; o < some.n; o++) {
+        some.inputs[o] = first_input(p, first + o);
+        some.places[o] = place_of(p, first + o);
+    }
+    return some;
+}
+
+/* Do they lie side by side, of float32, with one weight for each input, as those of a matrix do? */
+static bool are_a_row(const struct product *p, const struct outputs *some)
+{
+    bool row = p->w->dtype == TSSA_FLOAT && p->inner == 1;
+    for (int64_t o = 1; o < some->n; o++)
+        row &= some->places[o] == some->places[0] + o && some->inputs[o] == some->inputs[0];
+    return row;
+}
+
+/* As scale_rows. */
+static const char *scale_a_row(const struct product *p, const struct affine *in,
+                               const struct affine *out, const struct outputs *some,
+                               struct tensor *w)
+{
+    bool finite = true;
     for (int64_t i = 0; i < p->in / p->groups; i++) {
-        double factor = out->factor[o] * in->factor[input_of(p, o, i)];
-        for (int64_t k = 0; k < p->inner; k++) {
-            int64_t at = place_of(p, o, i) + k;
-            const char *obstacle = put_number(w, at, product_number(p->w, at) * factor);
-            if (obstacle)
-                return obstacle;
+        const int64_t place = some->places[0] + i * p->step_in;
+        const float *from = (const float *)p->w->data + place;
+        float *to = (float *)w->data + place;
+        const double factor = in->factor[some->inputs[0] + i];
+        for (int64_t o = 0; o < some->n; o++) {
+            to[o] = (float)((double)from[o] * (out->factor[some->first + o] * factor));
+            finite &= isfinite(to[o]);
         }
     }
+    return finite ? NULL : NOT_FINITE;
+}
+
+/* Scales their weights. NULL, or why these cannot be said. */
+static const char *scale_rows(const struct product *p, const struct affine *in,
+                              const struct affine *out, const struct outputs *some,
+                              struct tensor *w)
+{
+    if (are_a_row(p, some))
+        return scale_a_row(p, in, out, some, w);
+    for (int64_t i = 0; i < p->in / p->groups; i++)
+        for (int64_t o = 0; o < some->n; o++) {
+            const double factor = out->factor[some->first + o] * in->factor[some->inputs[o] + i];
+            const int64_t place = some->places[o] + i * p->step_in;
+            for (int64_t k = 0; k < p->inner; k++) {
+                const double number = product_number(p->w, place + k) * factor;
+                const char *obstacle = put_number(w, place + k, number);
+                if (obstacle)
+                    return obstacle;
+            }
+        }
     return NULL;
 }
 
-/* What the shifts of the inputs add to output o. */
-static double shift_row(const struct product *p, const struct affine *in, int64_t o)
+/* What the shifts of the inputs add to them. */
+static void shift_rows(const struct product *p, const struct affine *in, const struct outputs *some,
+                       double *sums)
 {
-    double sum = 0;
     for (int64_t i = 0; i < p->in / p->groups; i++)
-        for (int64_t k = 0; k < p->inner; k++)
-            sum += product_number(p->w, place_of(p, o, i) + k) * in->shift[input_of(p, o, i)];
-    return sum;
+        for (int64_t o = 0; o < some->n; o++)
+            for (int64_t k = 0; k < p->inner; k++)
+                sums[o] += product_number(p->w, some->places[o] + i * p->step_in + k) *
+                           in->shift[some->inputs[o] + i];
+}
+
+/* Weights and biases of some outputs, of which either may be NULL. */
+static const char *make_rows(const struct product *p, const struct affine *in,
+                             const struct affine *out, const struct outputs *some, struct tensor *w,
+                             struct tensor *bias)
+{
+    double shifts[TOGETHER] = {0};
+    const char *obstacle = w ? scale_rows(p, in, out, some, w) : NULL;
+    if (in->shifts)
+        shift_rows(p, in, some, shifts);
+    for (int64_t o = some->first; o < some->first + some->n && bias && !obstacle; o++) {
+        const double b = (p->bias ? product_number(p->bias, o) : 0) + shifts[o - some->first];
+        obstacle = put_number(bias, o, b * out->factor[o] + out->shift[o]);
+    }
+    return obstacle;
 }
 
 /* Both may be NULL where nothing changes; *obstacle: why they cannot be said, or NULL. */
@@ -418,13 +490,9 @@ static tssa_status *make_weights(struct ir_graph *graph, const struct product *p
         *bias = create_tensor(graph, p->w, 1, &p->out);
         TRY_ALLOC(*bias);
     }
-    for (int64_t o = 0; o < p->out && !*obstacle; o++) {
-        double b = p->bias ? product_number(p->bias, o) : 0;
-        b = (b + (in->shifts ? shift_row(p, in, o) : 0)) * out->factor[o] + out->shift[o];
-        if (*w)
-            *obstacle = scale_row(p, in, out, o, *w);
-        if (*bias && !*obstacle)
-            *obstacle = put_number(*bias, o, b);
+    for (int64_t o = 0; o < p->out && !*obstacle; o += TOGETHER) {
+        const struct outputs some = some_outputs(p, o);
+        *obstacle = make_rows(p, in, out, &some, *w, *bias);
     }
     return NULL;
 }
