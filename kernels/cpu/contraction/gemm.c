@@ -23,6 +23,7 @@ static tssa_status *gemm_prepare(const struct ir_op *op, const struct kernel_set
     TRY(gemm_panels_make(setup, op, attrs->transposed, &attrs->panels));
     library_cache_open(&attrs->library, setup, gemm_weights(op) != NULL);
     gemm_panels_hold(&attrs->library, op, attrs->panels);
+    gemm_get_ready(&attrs->library, op, attrs->panels);
     *state = attrs;
     return NULL;
 }

@@ -16,6 +16,7 @@ static tssa_status *matmul_prepare(const struct ir_op *op, const struct kernel_s
     TRY(gemm_panels_make(setup, op, (struct gemm_transposed){false, false}, &own->panels));
     library_cache_open(&own->library, setup, gemm_weights(op) != NULL);
     gemm_panels_hold(&own->library, op, own->panels);
+    gemm_get_ready(&own->library, op, own->panels);
     *state = own;
     return NULL;
 }

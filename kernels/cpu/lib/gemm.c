@@ -5,6 +5,7 @@
 
 #include "base/clones.h"
 #include "device/cpu/provider.h"
+#include "device/library_op.h"
 #include "kernels/cpu/lib/gemm_dots.h"
 #include "kernels/cpu/lib/gemm_panels.h"
 #include "kernels/cpu/lib/gemm_rows.h"
@@ -174,6 +175,28 @@ static bool asks_library(struct library_cache *library, tssa_dtype dtype, const 
     make_problem(gemm, dtype, problem);
     problem->threads = cpu_library_threads(library->context, threads);
     return problem->threads > 0;
+}
+
+void gemm_get_ready(struct library_cache *library, const struct ir_op *op, const void *panels)
+{
+    const struct tensor *matrix = ir_value_constant(ir_operand(op, 1));
+    struct library_problem known, asked;
+    if (!library_op_known(op, &known)) {
+        if (matrix && matrix->dtype == TSSA_FLOAT && matrix->rank == 2)
+            cpu_library_get_ready(library->context);
+        return;
+    }
+    const struct matmul_problem *p = &known.matmul;
+    const struct gemm gemm = {.m = p->m,
+                              .n = p->n,
+                              .k = p->k,
+                              .a_row = p->a_row,
+                              .a_column = p->a_column,
+                              .b_row = p->b_row,
+                              .b_column = p->b_column};
+    if (!(panels && gemm.m == 1) &&
+        asks_library(library, (tssa_dtype)known.dtype, &gemm, 1, false, &asked))
+        cpu_library_get_ready(library->context);
 }
 
 static struct library_call call_of(const struct gemm *gemm)

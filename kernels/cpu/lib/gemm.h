@@ -44,6 +44,13 @@ bool gemm_is_direct(struct library_cache *library, tssa_dtype dtype, const struc
                     const struct team *team);
 void gemm_run_direct(const struct team *team, tssa_dtype dtype, const struct gemm *gemm);
 
+/*
+ * Of MatMul and Gemm: if a library computes a run's product, as sizes say, or may, since nobody
+ * knows how many rows a constant matrix is multiplied by, it does before what its first product
+ * would wait for. `panels` as in struct gemm.
+ */
+void gemm_get_ready(struct library_cache *library, const struct ir_op *op, const void *panels);
+
 /* Where the matrices of a call that is set up begin, and the bias that may be added. */
 enum { GEMM_LEFT, GEMM_RIGHT, GEMM_RESULT, GEMM_BIAS, GEMM_PLACES };
 void gemm_place(const struct gemm *gemm, char **data);

@@ -48,6 +48,13 @@ int cpu_library_threads(struct device_context *context, int threads)
     return engine ? engine->provider->threads(threads) : 0;
 }
 
+void cpu_library_get_ready(struct device_context *context)
+{
+    struct cpu_engine *engine = context->device->library ? cpu_engine(context) : NULL;
+    if (engine)
+        engine->provider->get_ready(engine);
+}
+
 static bool is_there(enum library_kind kind, char *why, size_t size)
 {
     (void)kind;

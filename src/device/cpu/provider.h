@@ -21,6 +21,9 @@ struct cpu_provider {
     int (*threads)(int threads);
     /* Whether sums of products of bytes are exact; else it declines them. */
     bool (*sums_bytes)(void);
+    /* Does now, once for each engine, what the first product of float32 of a process would wait
+     * for: oneDNN compiles all of its sgemm then, in 13 to 30 ms. */
+    void (*get_ready)(struct cpu_engine *engine);
     /* As in struct device_library. Float32 and bytes, and of products one at a time. */
     struct library_primitive *(*make)(struct cpu_engine *engine,
                                       const struct library_problem *problem);
@@ -29,7 +32,7 @@ struct cpu_provider {
 /* The plugin, and its symbol: const struct cpu_provider *(void). Its number is that of the tables
  * above: a plugin that has others is not taken. */
 #define CPU_PROVIDER_PLUGIN "tssa-onednn"
-#define CPU_PROVIDER_SYMBOL "tssa_plugin_provider_7"
+#define CPU_PROVIDER_SYMBOL "tssa_plugin_provider_8"
 
 /* NULL when there is no plugin. Opens it. */
 const struct cpu_provider *cpu_provider_open(void);
@@ -38,6 +41,8 @@ extern const struct device_library cpu_library;
 
 /* `threads` of a problem for which so many are allowed; 0: there is no library. */
 int cpu_library_threads(struct device_context *context, int threads);
+/* get_ready of the engine, if there is one. */
+void cpu_library_get_ready(struct device_context *context);
 /*
  * The engine of a context of the CPU, opened when first asked for; NULL when there is no provider.
  */

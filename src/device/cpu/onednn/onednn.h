@@ -4,6 +4,7 @@
 #define TSSA_DEVICE_CPU_ONEDNN_ONEDNN_H
 
 #include <dnnl.h>
+#include <stdatomic.h>
 
 #include "device/cpu/plugins.h"
 #include "device/cpu/provider.h"
@@ -12,6 +13,7 @@ struct onednn_engine {
     struct cpu_engine base;
     dnnl_engine_t engine;
     dnnl_stream_t stream; /* on the CPU it has no state: used by all threads */
+    atomic_bool is_ready;
 };
 
 /* OpenMP's settings for the calling thread, as they were. */
