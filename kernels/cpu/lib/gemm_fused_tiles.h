@@ -10,6 +10,7 @@
  * and includes this file for each width.
  */
 #define lanes TILE(lanes)
+#define tile_memory TILE(memory)
 #define lanes_at TILE(lanes_at)
 #define LANES (WIDTH / T_BYTES)
 #define WIDE 2   /* registers of columns of a tile of several rows */
@@ -98,32 +99,37 @@ INLINE void TILE(store_row)(const T *restrict from, int wide, int64_t n, T facto
         to[k] = from[k] * factor;
 }
 
+/* Of a tile with more terms, or that does not go where it belongs as a whole. */
+struct tile_memory {
+    lanes levels[REDUCE_LEVELS * MOST_SUMS], upper[MOST_SUMS], chunk[MOST_SUMS];
+};
+
 /*
  * Rows from i on, columns from j on. All at once go where they belong if they all do. Else, and
  * where there are more terms, `memory` has them: chunks are added in the levels above theirs.
  */
 INLINE void TILE(tile)(const struct gemm_fused *g, int tall, int wide, int64_t i, int64_t j,
-                       lanes *memory)
+                       struct tile_memory *memory)
 {
     const T *a = (const T *)g->a + i * g->a_row, factor = (T)g->factor;
     const T *b = (const T *)g->b + j / GEMM_FUSED_PANEL * g->b_panel + j % GEMM_FUSED_PANEL;
     T *c = (T *)g->c + i * g->c_row + j;
-    lanes *upper = memory + REDUCE_LEVELS * MOST_SUMS, *chunk = upper + MOST_SUMS;
     const bool direct = g->k <= CHUNK && (g->c_is_whole || g->n - j >= wide * LANES);
     const int64_t row = wide * LANES, n = tall * row;
     const struct reduce_loops *loops = NULL;
     struct reduce_levels levels;
-    const T *sums = (const T *)chunk;
+    T *chunk = (T *)memory->chunk;
+    const T *sums = chunk;
     for (int64_t k = 0, count; k < g->k || k == 0; k += count) {
         count = g->k - k < CHUNK ? g->k - k : CHUNK;
         TILE(add_chunk)
-        (g, tall, wide, a + k, b + k * g->b_row, count, direct ? factor : 1, upper,
-         direct ? c : (T *)chunk, direct ? g->c_row : row);
+        (g, tall, wide, a + k, b + k * g->b_row, count, direct ? factor : 1, memory->upper,
+         direct ? c : chunk, direct ? g->c_row : row);
         if (count == g->k)
             break;
         if (k == 0) {
             loops = reduce_loops_of(REDUCTION_Sum, T_DTYPE);
-            reduce_levels_begin(&levels, loops, sizeof(T), n, memory);
+            reduce_levels_begin(&levels, loops, sizeof(T), n, memory->levels);
         }
         loops->join(levels.memory, chunk, n);
         reduce_levels_add(&levels, 1);
@@ -151,7 +157,7 @@ INLINE int TILE(height)(int64_t left, int64_t rows)
     return height;
 }
 
-INLINE void TILE(rows)(const struct gemm_fused *g, int wide, int64_t j, lanes *memory)
+INLINE void TILE(rows)(const struct gemm_fused *g, int wide, int64_t j, struct tile_memory *memory)
 {
     for (int64_t at = 0, height; at < g->m; at += height) {
         height = TILE(height)(g->m - at, g->m);
@@ -177,19 +183,20 @@ INLINE void TILE(rows)(const struct gemm_fused *g, int wide, int64_t j, lanes *m
 
 INLINE void TILE(multiply)(const struct gemm_fused *g)
 {
-    lanes memory[(REDUCE_LEVELS + 2) * MOST_SUMS];
+    struct tile_memory memory;
     const bool rows = g->m < TALLEST / 3 && g->b_panel == GEMM_FUSED_PANEL;
     int64_t j = 0;
     for (; rows && g->n - j > (WIDEST - 1) * LANES; j += WIDEST * LANES)
         for (int64_t i = 0; i < g->m; i++)
-            TILE(tile)(g, 1, WIDEST, i, j, memory);
+            TILE(tile)(g, 1, WIDEST, i, j, &memory);
     for (; g->n - j > LANES; j += WIDE * LANES)
-        TILE(rows)(g, WIDE, j, memory);
+        TILE(rows)(g, WIDE, j, &memory);
     if (j < g->n)
-        TILE(rows)(g, 1, j, memory);
+        TILE(rows)(g, 1, j, &memory);
 }
 
 #undef lanes
+#undef tile_memory
 #undef lanes_at
 #undef LANES
 #undef WIDE
