@@ -123,8 +123,8 @@ struct library_primitive {
 
 /* False: it failed, and the result holds nothing of use. */
 struct primitive_table {
-    /* Do both, of this table, want weights in one layout? As pack, NULL where packed_bytes is always
-     * 0. */
+    /* Do both, of this table, want weights in one layout? As pack, NULL where packed_bytes is
+     * always 0. */
     bool (*same_packing)(const struct library_primitive *a, const struct library_primitive *b);
     /* Row-major weights of the host into `packed`, with scratch memory as for `run`. */
     bool (*pack)(const struct library_primitive *primitive, const void *weights, void *packed,

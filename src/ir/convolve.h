@@ -25,7 +25,7 @@ enum { CONVOLVE_X, CONVOLVE_W, CONVOLVE_BIAS, CONVOLVE_ADDED, CONVOLVE_OPERANDS 
 #define CONVOLVE_X_LAST "x_last"
 #define CONVOLVE_Y_LAST "y_last"
 #define CONVOLVE_WINOGRAD "winograd" /* 1: the library may use Winograd's algorithm */
-#define CONVOLVE_AFTER "after" /* a name of ir/after.def; absent: nothing */
+#define CONVOLVE_AFTER "after"       /* a name of ir/after.def; absent: nothing */
 #define CONVOLVE_A "after_a"
 #define CONVOLVE_B "after_b"
 
