@@ -11,8 +11,9 @@
  * reorder what is. And nothing is done to products of many pixels there, which it computes as such.
  *
  *   needs   lay_out_convs, dead_code; only in sessions whose library computes convolve
- * (pipeline.convolves) keeps   results but for the last bits, and for what becomes of NaN breaks
- * nothing
+ *           (pipeline.convolves)
+ *   keeps   results but for the last bits, and for what becomes of NaN
+ *   breaks  nothing
  */
 #include <math.h>
 #include <string.h>
