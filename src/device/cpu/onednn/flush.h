@@ -11,7 +11,7 @@
 /* Of more, nothing is done. */
 #define FLUSH_MOST_THREADS 64
 
-/* Threads' modes as they were. */
+/* Threads' modes as they were, of those that have entered. */
 struct flush_setting {
     int threads;
     unsigned modes[FLUSH_MOST_THREADS];

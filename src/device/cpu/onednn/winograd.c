@@ -59,8 +59,7 @@ static int64_t least(int64_t a, int64_t b)
 static bool is_worth_it(const struct library_problem *problem)
 {
     const struct conv_problem *c = &problem->conv;
-    bool suits = problem->dtype == TSSA_FLOAT && c->winograd && c->rank == 2 && c->groups == 1 &&
-                 !problem->conv.turned;
+    bool suits = problem->dtype == TSSA_FLOAT && c->winograd && c->rank == 2 && c->groups == 1;
     for (int i = 0; suits && i < 2; i++)
         suits = c->kernel[i] == TAPS && c->stride[i] == 1;
     return suits && c->in_channels % BLOCK == 0 && c->out_channels % BLOCK == 0 &&
