@@ -26,6 +26,8 @@
 static struct cpu_engine *open_engine(void)
 {
     const struct cpu_provider *found = cpu_provider_open();
+    if (!found && TSSA_HAVE_ONEDNN)
+        fail_msg("the plugin tssa-onednn was built but does not open");
     if (!found)
         skip();
     struct cpu_engine *engine = found->open();
