@@ -74,24 +74,31 @@ tssa_status *library_op_problem(const struct library_op *op, const struct kernel
 
 /* ---- Of types -------------------------------------------------------------------------------- */
 
-/* The type alone, where all of its dims are known. */
+/* The type alone, where all of its dims are known; false, too, where no tensor can be of it: who
+ * multiplies dims of one that exists need not look for overflows. */
 static bool find_dims(const struct ir_value *value, struct tensor *tensor)
 {
     const struct ir_type *type = value->type;
+    size_t count, bytes;
     *tensor = (struct tensor){.dtype = type->dtype, .rank = type->rank};
     for (int i = 0; i < type->rank; i++)
         if (!dim_is_const(type->dims[i], &tensor->dims[i]))
             return false;
-    return type->rank >= 0;
+    if (type->rank < 0)
+        return false;
+    tssa_status *status = tensor_layout(type->dtype, type->rank, tensor->dims, &count, &bytes);
+    const bool exists = !status;
+    tssa_status_free(status);
+    return exists;
 }
 
 bool library_op_known(const struct ir_op *op, struct library_problem *problem)
 {
-    struct tensor tensors[LIBRARY_OPERANDS];
+    struct tensor tensors[LIBRARY_OPERANDS], result;
     operands given = {NULL};
     struct library_op decoded;
     bool one = false;
-    if (form_of(op) == LIBRARY_NONE)
+    if (form_of(op) == LIBRARY_NONE || !find_dims(&op->results[0], &result))
         return false;
     for (uint32_t i = 0; i < op->n_operands && i < LIBRARY_OPERANDS; i++) {
         const struct ir_value *value = ir_operand(op, i);

@@ -35,7 +35,8 @@ static tssa_status *broadcast_batches(struct matmul *mm)
         mm->b_step[i] = b == 1 ? 0 : b_stride;
         a_stride *= a;
         b_stride *= b;
-        mm->batches *= mm->batch[i];
+        if (!i64_mul(mm->batches, mm->batch[i], &mm->batches))
+            return ERROR(TSSA_LIMIT, "there are more matrices than numbers of 64 bits count");
     }
     return NULL;
 }

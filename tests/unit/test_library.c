@@ -18,6 +18,7 @@
 #include "common/test_alloc.h"
 #include "common/test_device.h"
 #include "device/library_cache.h"
+#include "device/library_op.h"
 #include "device/matmul.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
@@ -147,6 +148,37 @@ static void test_problems(void **state)
     expect_matmul(&a, &flat, wanted);
 }
 
+/* Sizes whose product overflows, in operands or in the result, and the last one, which fits. */
+static const char *const sizes[] = {
+    GRAPH("%a: f32[4, 9223372036854775807, 1, 3], %b: f32[3, 4]", "MatMul@13(%a, %b)"),
+    GRAPH("%a: f32[3, 3], %b: f32[3, 9223372036854775807]", "MatMul@13(%a, %b)"),
+    GRAPH("%a: f32[1099511627776, 1], %b: f32[1, 1099511627776]", "MatMul@13(%a, %b)"),
+    GRAPH("%a: f32[4294967296, 1, 1, 0], %b: f32[4294967296, 1, 0, 1]", "MatMul@13(%a, %b)"),
+    GRAPH("%a: f32[1099511627776, 1], %b: f32[1, 2]", "MatMul@13(%a, %b)"),
+};
+
+static void test_sizes_beyond_memory(void **state)
+{
+    const size_t n = sizeof sizes / sizeof *sizes;
+    (void)state;
+    for (size_t i = 0; i < n; i++) {
+        struct library_problem problem;
+        struct program p;
+        no_error(program_open(&p, &allocator_default, "cpu", sizes[i]));
+        const struct ir_op *op = p.graph->body->first;
+        assert_int_equal(library_op_known(op, &problem), i == n - 1 || i == n - 2);
+        program_close(&p);
+    }
+
+    const struct tensor a = shaped(4, (const int64_t[]){INT64_C(1) << 40, 1, 0, 1}),
+                        b = shaped(4, (const int64_t[]){1, INT64_C(1) << 40, 1, 0});
+    struct matmul mm;
+    tssa_status *status = matmul_resolve(&a, &b, &mm);
+    assert_non_null(status);
+    assert_int_equal(tssa_status_code(status), TSSA_LIMIT);
+    tssa_status_free(status);
+}
+
 /* ---- Primitives that a step keeps ------------------------------------------------------------ */
 
 /* More shapes than a step keeps, and as many threads as may hold one each. */
@@ -274,6 +306,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_asks),
         cmocka_unit_test(test_problems),
+        cmocka_unit_test(test_sizes_beyond_memory),
         cmocka_unit_test(test_threads_and_shapes),
         cmocka_unit_test(test_every_allocation_fails_once),
     };
