@@ -106,8 +106,9 @@ static bool lays_out(const struct ir_graph *graph, const struct device *device)
 /* Factors and pads first, which no pass finds beside what convolutions become; then convolutions of
  * two-byte floats, which no library computes. */
 static const char *const layouts[] = {
-    "fold_pads",     "fold_scales", "widen_convs",     "common_subexpressions",
-    "lay_out_convs", "dead_code",   "append_to_convs", "dead_code"};
+    "fold_pads",     "fold_scales",   "widen_convs", "common_subexpressions",
+    "lay_out_convs", "join_permutes", "dead_code",   "append_to_convs",
+    "dead_code"};
 
 static const char *const winograd = "winograd_convs";
 
