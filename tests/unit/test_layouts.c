@@ -136,11 +136,92 @@ static void write_pool(struct network *n, size_t x)
     add_value(n, image.channels, size);
 }
 
+/* A list of integers that an op reads, named %NAMEk for value k. */
+static void write_ints(struct network *n, const char *name, int count, const int64_t *numbers)
+{
+    text_printf(&n->ops, "%%%s%zu = Constant() {value = i64[%d] [", name, n->n_values, count);
+    for (int i = 0; i < count; i++)
+        text_printf(&n->ops, "%s%d", i ? ", " : "", (int)numbers[i]);
+    text_printf(&n->ops, "]}\n");
+}
+
+/* Some of the channels, or of the rows. */
+static void write_cut(struct network *n, size_t x)
+{
+    const struct image image = n->values[x];
+    const int64_t axis = pick(n, 1, 3), size = axis == 1 ? image.channels : image.size;
+    const int64_t from = pick(n, 0, size / 2), to = axis == 1 ? pick(n, from + 1, size) : size;
+    if (axis > 1 && from > 0)
+        return; /* images are square */
+    write_ints(n, "from", 1, &from);
+    write_ints(n, "to", 1, &to);
+    write_ints(n, "axis", 1, &axis);
+    text_printf(&n->ops, "%%v%zu = Slice(%%v%zu, %%from%zu, %%to%zu, %%axis%zu)\n", n->n_values, x,
+                n->n_values, n->n_values, n->n_values);
+    add_value(n, axis == 1 ? to - from : image.channels, image.size);
+}
+
+/* Twice as large. */
+static void write_resize(struct network *n, size_t x)
+{
+    const struct image image = n->values[x];
+    if (image.size > 24)
+        return;
+    text_printf(&n->ops,
+                "%%v%zu = Resize(%%v%zu, _, %%twice) {mode = \"%s\", "
+                "coordinate_transformation_mode = \"%s\"}\n",
+                n->n_values, x, pick(n, 0, 1) ? "nearest" : "linear",
+                pick(n, 0, 1) ? "asymmetric" : "half_pixel");
+    add_value(n, image.channels, 2 * image.size);
+}
+
+/* How many parts of the same number of channels there are. */
+static int64_t parts_of(int64_t channels)
+{
+    return channels % 4 == 0 ? 4 : channels % 3 == 0 ? 3 : 1;
+}
+
+/* %bK: value x with its channels as two axes. */
+static void write_parts(struct network *n, size_t x)
+{
+    const struct image image = n->values[x];
+    const int64_t parts = parts_of(image.channels);
+    write_ints(n, "a", 5,
+               (const int64_t[]){1, parts, image.channels / parts, image.size, image.size});
+    text_printf(&n->ops, "%%b%zu = Reshape(%%v%zu, %%a%zu)\n", n->n_values, x, n->n_values);
+}
+
+static void write_shuffle(struct network *n, size_t x)
+{
+    const struct image image = n->values[x];
+    write_parts(n, x);
+    write_ints(n, "d", 4, (const int64_t[]){1, image.channels, image.size, image.size});
+    text_printf(&n->ops,
+                "%%c%zu = Transpose(%%b%zu) {perm = [0, 2, 1, 3, 4]}\n"
+                "%%v%zu = Reshape(%%c%zu, %%d%zu)\n",
+                n->n_values, n->n_values, n->n_values, n->n_values, n->n_values);
+    add_value(n, image.channels, image.size);
+}
+
+/* What an output is of a value: the value, or a row for each part of its channels at each place. */
+static void write_head(struct network *n, size_t x)
+{
+    const struct image image = n->values[x];
+    const int64_t parts = parts_of(image.channels);
+    write_parts(n, x);
+    write_ints(n, "d", 3, (const int64_t[]){1, -1, image.channels / parts});
+    text_printf(&n->ops,
+                "%%c%zu = Transpose(%%b%zu) {perm = [0, 3, 4, 1, 2]}\n"
+                "%%rows%zu = Reshape(%%c%zu, %%d%zu)\n",
+                n->n_values, n->n_values, x, n->n_values, n->n_values);
+    add_value(n, image.channels, image.size); /* its names are taken */
+}
+
 static void write_op(struct network *n)
 {
     static void (*const writers[])(struct network * n, size_t x) = {
-        write_conv,       write_conv, write_conv,    write_activation,
-        write_activation, write_pair, write_squeeze, write_pool};
+        write_conv,    write_conv, write_conv, write_activation, write_activation, write_pair,
+        write_squeeze, write_pool, write_cut,  write_cut,        write_resize,     write_shuffle};
     const size_t last = n->n_values - 1;
     const size_t x = pick(n, 0, 4) ? last : (size_t)pick(n, 0, (int64_t)last);
     writers[pick(n, 0, sizeof writers / sizeof *writers - 1)](n, x);
@@ -157,15 +238,23 @@ static void write_network(struct network *n, struct text *text)
     write_conv(n, 0);
     for (int i = 0; i < OPS; i++)
         write_op(n);
+    const size_t last = n->n_values;
+    const char *kinds[OUTPUTS]; /* of what is put out of the last values */
+    for (size_t i = 0; i < OUTPUTS; i++) {
+        kinds[i] = pick(n, 0, 2) ? "v" : "rows";
+        if (kinds[i][0] == 'r')
+            write_head(n, last - 1 - i);
+    }
     text_printf(text, "graph @g opset(\"\": 21) ir_version(10) (%s) -> (", text_string(&n->inputs));
     for (size_t i = 0; i < OUTPUTS; i++)
-        text_printf(text, "%s%%v%zu", i ? ", " : "", n->n_values - 1 - i);
+        text_printf(text, "%s%%%s%zu", i ? ", " : "", kinds[i], last - 1 - i);
     text_printf(text,
                 ") {\n%%low = Constant() {value = f32[] -0.5}\n"
-                "%%high = Constant() {value = f32[] 1.5}\n%sreturn(",
+                "%%high = Constant() {value = f32[] 1.5}\n"
+                "%%twice = Constant() {value = f32[4] [1, 1, 2, 2]}\n%sreturn(",
                 text_string(&n->ops));
     for (size_t i = 0; i < OUTPUTS; i++)
-        text_printf(text, "%s%%v%zu", i ? ", " : "", n->n_values - 1 - i);
+        text_printf(text, "%s%%%s%zu", i ? ", " : "", kinds[i], last - 1 - i);
     text_printf(text, ")\n}\n");
     text_free(&n->inputs);
     text_free(&n->ops);
