@@ -15,37 +15,97 @@ struct images {
     int64_t rows; /* of an image of the result: all axes but the last spatial one */
 };
 
-/* The larger one of each of n numbers; a NaN is. So many times, of which x is so much further on
- * each. */
-VECTOR_PROCEDURE(max_into,
-                 (float *restrict y, const float *restrict x, int64_t n, int64_t count,
-                  int64_t step),
-                 (y, x, n, count, step))
+/* Rows of an image that a window reads, as many as are looked at together. */
+#define ROWS 8
+
+struct reach {
+    const float *rows[ROWS];
+    int count;
+    bool goes_on; /* from what other rows have left in the result; else from -inf */
+};
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE int64_t round_up(int64_t n, int64_t by)
 {
-    for (int64_t k = 0; k < count; k++, y += n, x += step)
-        for (int64_t i = 0; i < n; i++)
-            y[i] = x[i] > y[i] || x[i] != x[i] ? x[i] : y[i];
+    return n > 0 ? (n + by - 1) / by : 0;
 }
 
-/* What the windows of a row of the result have in one row of the image: each column of the kernel
- * in its turn. */
-static void max_row(const struct images *s, const float *in, float *out)
+/* Columns of the kernel that are in the image, for one window in a row: where the first of them is
+ * in it, and how many there are. */
+INLINE int64_t columns_inside(const struct window *w, int64_t o, int64_t *columns)
 {
-    const struct window *w = &s->window;
     const int last = w->rank - 1;
-    for (int64_t k = 0; k < w->kernel[last]; k++) {
-        const int64_t offset = k * w->dilation[last] - w->pad_begin[last];
-        int64_t begin, end;
-        window_valid_range(offset, w->stride[last], w->in[last], w->out[last], &begin, &end);
-        if (begin >= end)
-            continue;
-        const int64_t stride = w->stride[last], n = s->channels;
-        const float *from = in + (begin * stride + offset) * n;
-        if (stride == 1)
-            max_into(out + begin * n, from, (end - begin) * n, 1, 0);
-        else
-            max_into(out + begin * n, from, n, end - begin, stride * n);
+    const int64_t dilation = w->dilation[last], from = o * w->stride[last] - w->pad_begin[last],
+                  begin = round_up(-from, dilation),
+                  inside = round_up(w->in[last] - from, dilation);
+    *columns = (inside < w->kernel[last] ? inside : w->kernel[last]) - begin;
+    return from + begin * dilation;
+}
+
+/* Channels [c, n) of a window, one by one; the larger one of each, and a NaN is. */
+INLINE void max_each(const struct reach *reach, int64_t at, int64_t columns, int64_t step,
+                     int64_t c, int64_t n, float *out)
+{
+    for (; c < n; c++) {
+        float y = reach->goes_on ? out[c] : -INFINITY;
+        for (int r = 0; r < reach->count; r++)
+            for (int64_t k = 0; k < columns; k++) {
+                const float x = reach->rows[r][at + k * step + c];
+                y = x > y || x != x ? x : y;
+            }
+        out[c] = y;
     }
+}
+
+/*
+ * A row of the result, of these rows of the image. `width` bytes of channels stay in a register
+ * while a window is gone through. A macro, since compilers take vectors in functions that they
+ * inline apart, as the caller's instructions would not have to be.
+ */
+#define MAX_ROW(name, target, width)                                                               \
+    target static void name(const struct images *s, const struct reach *reach, float *out)         \
+    {                                                                                              \
+        typedef float lanes __attribute__((vector_size(width)));                                   \
+        typedef int32_t mask __attribute__((vector_size(width)));                                  \
+        const int64_t channels = s->channels, n = width / (int64_t)sizeof *out;                    \
+        const int64_t step = s->window.dilation[s->window.rank - 1] * channels;                    \
+        for (int64_t o = 0; o < s->window.out[s->window.rank - 1]; o++, out += channels) {         \
+            int64_t columns, c = 0;                                                                \
+            const int64_t at = columns_inside(&s->window, o, &columns) * channels;                 \
+            for (; c + n <= channels; c += n) {                                                    \
+                lanes x, y = (lanes){0} - INFINITY;                                                \
+                if (reach->goes_on)                                                                \
+                    memcpy(&y, out + c, sizeof y);                                                 \
+                for (int r = 0; r < reach->count; r++)                                             \
+                    for (int64_t k = 0; k < columns; k++) {                                        \
+                        memcpy(&x, reach->rows[r] + at + c + k * step, sizeof x);                  \
+                        const mask takes = (x > y) | (x != x);                                     \
+                        y = (lanes)((takes & (mask)x) | (~takes & (mask)y));                       \
+                    }                                                                              \
+                memcpy(out + c, &y, sizeof y);                                                     \
+            }                                                                                      \
+            max_each(reach, at, columns, step, c, channels, out);                                  \
+        }                                                                                          \
+    }
+
+#if defined(__x86_64__)
+MAX_ROW(max_row_v4, VECTOR_V4, 64)
+MAX_ROW(max_row_v3, VECTOR_V3, 32)
+#endif
+MAX_ROW(max_row_base, , 16)
+
+typedef void (*max_row)(const struct images *s, const struct reach *reach, float *out);
+
+static max_row find_max_row(void)
+{
+#if defined(__x86_64__)
+    if (isa_level() >= ISA_V4)
+        return max_row_v4;
+    if (isa_level() >= ISA_V3)
+        return max_row_v3;
+#endif
+    return max_row_base;
 }
 
 /* Rows of the result, of all images. */
@@ -53,17 +113,21 @@ static void max_rows(void *context, int64_t begin, int64_t end)
 {
     const struct images *s = context;
     const struct window *w = &s->window;
+    const max_row make_row = find_max_row();
     const int last = w->rank - 1;
-    const int64_t size = w->out[last] * s->channels;
+    const int64_t size = w->out[last] * s->channels, rows = w->kernel_count / w->kernel[last];
     for (int64_t i = begin; i < end; i++) {
         const float *image = s->in + i / s->rows * w->in_count * s->channels;
-        float *out = s->out + i * size;
-        for (int64_t k = 0; k < size; k++)
-            out[k] = -INFINITY;
-        for (int64_t k = 0; k < w->kernel_count / w->kernel[last]; k++) {
+        struct reach reach = {.count = 0};
+        for (int64_t k = 0; k < rows; k++) {
             const int64_t row = window_input_row(w, i % s->rows, k);
             if (row >= 0)
-                max_row(s, image + row * w->in[last] * s->channels, out);
+                reach.rows[reach.count++] = image + row * w->in[last] * s->channels;
+            if (reach.count == ROWS || k == rows - 1) {
+                make_row(s, &reach, s->out + i * size);
+                reach.count = 0;
+                reach.goes_on = true;
+            }
         }
     }
 }

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * MaxPool of images whose channels are last gives the bits of its definition, written out here: the
+ * larger one of a window's numbers in row-major order, from -inf on, and a NaN where there is one.
+ * For random windows, of more rows than are looked at together, and any number of channels.
+ */
+/* ctest-isa: v3 base */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/no_error.h"
+#include "common/op_run.h"
+
+#define PROGRAMS 400
+#define MOST_RANK 3
+
+struct shape {
+    int rank; /* spatial axes */
+    int64_t batch, channels;
+    int64_t in[MOST_RANK], out[MOST_RANK], kernel[MOST_RANK], stride[MOST_RANK],
+        dilation[MOST_RANK], pads[2 * MOST_RANK];
+};
+
+/* No pad is as large as the kernel's reach, so that no window is empty. */
+static void pick_axis(struct random *random, struct shape *s, int i)
+{
+    s->kernel[i] = random_int(random, 1, s->rank == 3 ? 4 : 11);
+    s->dilation[i] = random_int(random, 1, 2);
+    s->stride[i] = random_int(random, 1, 3);
+    const int64_t reach = (s->kernel[i] - 1) * s->dilation[i];
+    s->pads[i] = random_int(random, 0, reach / 2);
+    s->pads[s->rank + i] = random_int(random, 0, reach / 2);
+    s->in[i] = reach + 1 + random_int(random, 0, 6);
+    s->out[i] = (s->in[i] + s->pads[i] + s->pads[s->rank + i] - reach - 1) / s->stride[i] + 1;
+}
+
+static void pick_shape(struct random *random, struct shape *s)
+{
+    static const int64_t channels[] = {1, 3, 4, 7, 8, 15, 16, 17, 31, 32, 48, 70};
+    s->rank = (int)random_int(random, 1, MOST_RANK);
+    s->batch = random_int(random, 1, 2);
+    s->channels = channels[random_int(random, 0, sizeof channels / sizeof *channels - 1)];
+    for (int i = 0; i < s->rank; i++)
+        pick_axis(random, s, i);
+}
+
+static int64_t count_of(int rank, const int64_t *dims)
+{
+    int64_t n = 1;
+    for (int i = 0; i < rank; i++)
+        n *= dims[i];
+    return n;
+}
+
+/* Where in the image element `k` of the kernel is for window `o`; -1: outside. */
+static int64_t pixel_of(const struct shape *s, const int64_t *o, const int64_t *k)
+{
+    int64_t pixel = 0;
+    for (int i = 0; i < s->rank; i++) {
+        const int64_t at = o[i] * s->stride[i] - s->pads[i] + k[i] * s->dilation[i];
+        if (at < 0 || at >= s->in[i])
+            return -1;
+        pixel = pixel * s->in[i] + at;
+    }
+    return pixel;
+}
+
+static float expected(const struct shape *s, const float *x, const int64_t *o, int64_t channel)
+{
+    float y = -INFINITY;
+    for (int64_t n = 0; n < count_of(s->rank, s->kernel); n++) {
+        int64_t k[MOST_RANK];
+        unflatten(s->rank, s->kernel, n, k);
+        const int64_t pixel = pixel_of(s, o, k);
+        const float value = pixel < 0 ? 0 : x[pixel * s->channels + channel];
+        if (pixel >= 0 && (value > y || value != value))
+            y = value;
+    }
+    return y;
+}
+
+static void check_bits(const struct shape *s, const float *x, const float *y)
+{
+    const int64_t pixels = count_of(s->rank, s->in), windows = count_of(s->rank, s->out);
+    for (int64_t i = 0; i < s->batch * windows * s->channels; i++) {
+        const int64_t channel = i % s->channels, window = i / s->channels % windows,
+                      image = i / s->channels / windows;
+        int64_t o[MOST_RANK];
+        unflatten(s->rank, s->out, window, o);
+        const float want = expected(s, x + image * pixels * s->channels, o, channel);
+        if (memcmp(&want, &y[i], sizeof want) != 0)
+            fail_msg("element %d is %g, not %g", (int)i, (double)y[i], (double)want);
+    }
+}
+
+/* Some are what comparisons treat otherwise. */
+static void fill(struct random *random, float *x, int64_t n)
+{
+    static const float special[] = {NAN, INFINITY, -INFINITY, 0.0F, -0.0F};
+    const bool any = random_chance(random, 50);
+    random_floats(x, (size_t)n, (uint32_t)random_bits(random));
+    for (int64_t i = 0; any && i < n; i++)
+        if (random_chance(random, 10))
+            x[i] = special[random_int(random, 0, 4)];
+}
+
+static void check(struct random *random)
+{
+    struct shape s;
+    struct op_run run;
+    pick_shape(random, &s);
+    int64_t dims[MOST_RANK + 2] = {s.batch}, result[MOST_RANK + 2] = {s.batch};
+    memcpy(dims + 1, s.in, (size_t)s.rank * sizeof *dims);
+    memcpy(result + 1, s.out, (size_t)s.rank * sizeof *dims);
+    dims[s.rank + 1] = result[s.rank + 1] = s.channels;
+    const int64_t n = count_of(s.rank + 2, dims);
+    float *x = malloc((size_t)n * sizeof *x);
+    assert_non_null(x);
+    fill(random, x, n);
+    op_begin(&run, IR_OP_MaxPool, 0);
+    op_ints(&run, "kernel_shape", (size_t)s.rank, s.kernel);
+    op_ints(&run, "strides", (size_t)s.rank, s.stride);
+    op_ints(&run, "dilations", (size_t)s.rank, s.dilation);
+    op_ints(&run, "pads", 2 * (size_t)s.rank, s.pads);
+    op_int(&run, "channels_last", 1);
+    op_add(&run, TSSA_FLOAT, s.rank + 2, dims, x);
+    no_error(op_try(&run));
+    check_bits(&s, x, op_output(&run, 0, TSSA_FLOAT, s.rank + 2, result)->data);
+    op_close(&run);
+    free(x);
+}
+
+static void test_windows(void **state)
+{
+    struct random random = {.state = 7};
+    (void)state;
+    for (int i = 0; i < PROGRAMS; i++)
+        check(&random);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_windows)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
