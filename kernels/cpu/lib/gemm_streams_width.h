@@ -29,7 +29,8 @@ INLINE void STREAM(add_block)(int rows, int terms, bool begins, const struct blo
         for (int t = 0; t < terms; t++) {
             const float *at = b + t * block->down + j;
             const lanes from = *(const lanes *)at;
-            __builtin_prefetch(at + block->ahead);
+            if (block->ahead)
+                __builtin_prefetch(at + block->ahead);
             for (int r = 0; r < rows; r++)
                 kept[r] += block->weights[t * MOST_ROWS + r] * from;
         }
@@ -58,7 +59,7 @@ INLINE void STREAM(add_terms)(const struct gemm *g, int rows, int64_t k, int64_t
                 weights[i * MOST_ROWS + r] =
                     ((const float *)g->a)[r * g->a_row + (k + t + i) * g->a_column];
         block.b = (const float *)g->b + (k + t) * g->b_row + j;
-        if (k + t + 2 * BLOCK > g->k) /* there are no such rows */
+        if (k + t + 2 * BLOCK > g->k || n >= LONG) /* there are no such rows; or the machine does */
             block.ahead = 0;
         if (count == 1)
             STREAM(add_block)(rows, 1, t == 0, &block, n, n, sums);
