@@ -16,7 +16,7 @@ score the other one may be kept.
 Columns: milliseconds per run, the least and the median; the ratios of the least to
 ONNX Runtime's (below 1: tssa is faster) and to OpenVINO's; `create` until a session is
 made, `first` until its first result is there; `peak` the memory that a process of its own
-takes for the model, in MiB.
+takes for the engine and the model, in MiB.
 """
 
 from __future__ import annotations
@@ -100,9 +100,14 @@ def call_of(engine: str, made):
 
 
 def kind_of(folder: Path) -> str:
-    """The network's class; of a folder that is none of ours, ''."""
+    """The network's class; of a folder that is none of ours, what its operators tell, or ''."""
+    import onnx
+
     about = folder / "network.json"
-    return json.loads(about.read_text())["kind"] if about.exists() else ""
+    if about.exists():
+        return json.loads(about.read_text())["kind"]
+    model = onnx.load(folder / "model.onnx", load_external_data=False)
+    return "quantized" if any(n.op_type == "QuantizeLinear" for n in model.graph.node) else ""
 
 
 def without_partner(ours: np.ndarray, theirs: np.ndarray, far: float) -> int:
@@ -182,14 +187,10 @@ def measure(args, folder: Path) -> dict:
 
 
 def peak(args, folder: Path) -> dict:
-    """What one engine takes beside what a process of Python has anyway."""
+    """What one engine takes, its library included, beside what Python and numpy have anyway."""
     # What finds the inputs loads the model, and leaves memory that engines take for nothing.
     with multiprocessing.get_context("fork").Pool(1) as pool:
         inputs = pool.apply(versus.inputs_of, (folder,))
-    if args.peak == "ort":
-        import onnxruntime  # noqa: F401
-    if args.peak == "openvino":
-        import openvino  # noqa: F401
     before = memory("VmRSS")
     made = make(args.peak, args, folder / "model.onnx", inputs)
     for _ in range(3):
