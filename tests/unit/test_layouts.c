@@ -111,14 +111,16 @@ static void write_pair(struct network *n, size_t x)
     }
 }
 
-/* Times what its mean over all pixels makes of each channel. */
+/* Times what its mean over all pixels, or its largest channel, makes of each. */
 static void write_squeeze(struct network *n, size_t x)
 {
+    static const char *const forms[] = {"GlobalAveragePool(%%v%zu)", "ReduceMean(%%v%zu, %%pixels)",
+                                        "ReduceMax(%%v%zu, %%channel)"};
     const struct image image = n->values[x];
-    text_printf(&n->ops,
-                "%%m%zu = GlobalAveragePool(%%v%zu)\n%%h%zu = HardSigmoid(%%m%zu)\n"
-                "%%v%zu = Mul(%%h%zu, %%v%zu)\n",
-                n->n_values, x, n->n_values, n->n_values, n->n_values, n->n_values, x);
+    text_printf(&n->ops, "%%m%zu = ", n->n_values);
+    text_printf(&n->ops, forms[pick(n, 0, 2)], x);
+    text_printf(&n->ops, "\n%%h%zu = HardSigmoid(%%m%zu)\n%%v%zu = Mul(%%h%zu, %%v%zu)\n",
+                n->n_values, n->n_values, n->n_values, n->n_values, x);
     add_value(n, image.channels, image.size);
 }
 
@@ -129,10 +131,10 @@ static void write_pool(struct network *n, size_t x)
                   stride = image.size > 4 ? pick(n, 1, 2) : 1;
     const int64_t size = (image.size + 2 * pad - kernel) / stride + 1;
     text_printf(&n->ops,
-                "%%v%zu = MaxPool(%%v%zu) {kernel_shape = [%d, %d], pads = [%d, %d, %d, %d], "
+                "%%v%zu = %s(%%v%zu) {kernel_shape = [%d, %d], pads = [%d, %d, %d, %d], "
                 "strides = [%d, %d]}\n",
-                n->n_values, x, (int)kernel, (int)kernel, (int)pad, (int)pad, (int)pad, (int)pad,
-                (int)stride, (int)stride);
+                n->n_values, pick(n, 0, 1) ? "MaxPool" : "AveragePool", x, (int)kernel, (int)kernel,
+                (int)pad, (int)pad, (int)pad, (int)pad, (int)stride, (int)stride);
     add_value(n, image.channels, size);
 }
 
@@ -251,7 +253,9 @@ static void write_network(struct network *n, struct text *text)
     text_printf(text,
                 ") {\n%%low = Constant() {value = f32[] -0.5}\n"
                 "%%high = Constant() {value = f32[] 1.5}\n"
-                "%%twice = Constant() {value = f32[4] [1, 1, 2, 2]}\n%sreturn(",
+                "%%twice = Constant() {value = f32[4] [1, 1, 2, 2]}\n"
+                "%%pixels = Constant() {value = i64[2] [-1, 2]}\n"
+                "%%channel = Constant() {value = i64[1] [1]}\n%sreturn(",
                 text_string(&n->ops));
     for (size_t i = 0; i < OUTPUTS; i++)
         text_printf(text, "%s%%%s%zu", i ? ", " : "", kinds[i], last - 1 - i);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MaxPool of images whose channels are last gives the bits of its definition, written out here: the
- * larger one of a window's numbers in row-major order, from -inf on, and a NaN where there is one.
- * For random windows, of more rows than are looked at together, and any number of channels.
+ * MaxPool and AveragePool of images whose channels are last give the bits of their definition,
+ * written out here: the larger one of a window's numbers in row-major order, from -inf on, and a
+ * NaN where there is one; sums of each row of a window, from 0 on, and then of its rows. For random
+ * windows, of more rows than are looked at together, and any number of channels.
  */
 /* ctest-isa: v3 base */
 #include <math.h>
@@ -22,6 +23,7 @@
 #define MOST_RANK 3
 
 struct shape {
+    bool averages, counts_pads;
     int rank; /* spatial axes */
     int64_t batch, channels;
     int64_t in[MOST_RANK], out[MOST_RANK], kernel[MOST_RANK], stride[MOST_RANK],
@@ -45,6 +47,8 @@ static void pick_shape(struct random *random, struct shape *s)
 {
     static const int64_t channels[] = {1, 3, 4, 7, 8, 15, 16, 17, 31, 32, 48, 70};
     s->rank = (int)random_int(random, 1, MOST_RANK);
+    s->averages = random_chance(random, 50);
+    s->counts_pads = random_chance(random, 50);
     s->batch = random_int(random, 1, 2);
     s->channels = channels[random_int(random, 0, sizeof channels / sizeof *channels - 1)];
     for (int i = 0; i < s->rank; i++)
@@ -72,7 +76,28 @@ static int64_t pixel_of(const struct shape *s, const int64_t *o, const int64_t *
     return pixel;
 }
 
-static float expected(const struct shape *s, const float *x, const int64_t *o, int64_t channel)
+static float mean(const struct shape *s, const float *x, const int64_t *o, int64_t channel)
+{
+    const int64_t columns = s->kernel[s->rank - 1];
+    float sum = 0, row = 0;
+    int64_t count = 0;
+    for (int64_t n = 0; n < count_of(s->rank, s->kernel); n++) {
+        int64_t k[MOST_RANK];
+        unflatten(s->rank, s->kernel, n, k);
+        const int64_t pixel = pixel_of(s, o, k);
+        if (pixel >= 0) {
+            row += x[pixel * s->channels + channel];
+            count++;
+        }
+        if (n % columns == columns - 1) {
+            sum += row;
+            row = 0;
+        }
+    }
+    return sum / (float)(s->counts_pads ? count_of(s->rank, s->kernel) : count);
+}
+
+static float largest(const struct shape *s, const float *x, const int64_t *o, int64_t channel)
 {
     float y = -INFINITY;
     for (int64_t n = 0; n < count_of(s->rank, s->kernel); n++) {
@@ -94,8 +119,11 @@ static void check_bits(const struct shape *s, const float *x, const float *y)
                       image = i / s->channels / windows;
         int64_t o[MOST_RANK];
         unflatten(s->rank, s->out, window, o);
-        const float want = expected(s, x + image * pixels * s->channels, o, channel);
-        if (memcmp(&want, &y[i], sizeof want) != 0)
+        const float want =
+            (s->averages ? mean : largest)(s, x + image * pixels * s->channels, o, channel);
+        /* Which of two NaNs a sum is, is nobody's promise. */
+        const bool both = s->averages && isnan(want) && isnan(y[i]);
+        if (!both && memcmp(&want, &y[i], sizeof want) != 0)
             fail_msg("element %d is %g, not %g", (int)i, (double)y[i], (double)want);
     }
 }
@@ -124,7 +152,9 @@ static void check(struct random *random)
     float *x = malloc((size_t)n * sizeof *x);
     assert_non_null(x);
     fill(random, x, n);
-    op_begin(&run, IR_OP_MaxPool, 0);
+    op_begin(&run, s.averages ? IR_OP_AveragePool : IR_OP_MaxPool, 0);
+    if (s.averages)
+        op_int(&run, "count_include_pad", s.counts_pads);
     op_ints(&run, "kernel_shape", (size_t)s.rank, s.kernel);
     op_ints(&run, "strides", (size_t)s.rank, s.stride);
     op_ints(&run, "dilations", (size_t)s.rank, s.dilation);

@@ -10,7 +10,7 @@ struct pool_state {
     struct window_attrs attrs;
     double p; /* of LpPool */
     bool include_pad, column_major;
-    bool channels_last; /* IR_CHANNELS_LAST, of MaxPool alone */
+    bool channels_last; /* IR_CHANNELS_LAST, of MaxPool and AveragePool */
 };
 
 /* Of MaxPool, AveragePool and LpPool. */

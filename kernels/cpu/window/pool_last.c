@@ -6,13 +6,20 @@
 
 #include "base/clones.h"
 #include "kernels/cpu/lib/lines.h"
+#include "kernels/cpu/window/pool_sums.h"
+
+struct images;
+struct reach;
+typedef void (*make_row)(const struct images *s, const struct reach *reach, float *out);
 
 struct images {
     struct window window;
+    make_row make;
     int64_t channels;
     const float *in;
     float *out;
-    int64_t rows; /* of an image of the result: all axes but the last spatial one */
+    const float *divisors; /* of each window's sum; NULL: none are divided */
+    int64_t rows;          /* of an image of the result: all axes but the last spatial one */
 };
 
 /* Rows of an image that a window reads, as many as are looked at together. */
@@ -21,7 +28,7 @@ struct images {
 struct reach {
     const float *rows[ROWS];
     int count;
-    bool goes_on; /* from what other rows have left in the result; else from -inf */
+    bool goes_on; /* from what other rows have left in the result */
 };
 
 #define INLINE static inline __attribute__((always_inline))
@@ -43,77 +50,102 @@ INLINE int64_t columns_inside(const struct window *w, int64_t o, int64_t *column
     return from + begin * dilation;
 }
 
-/* Channels [c, n) of a window, one by one; the larger one of each, and a NaN is. */
-INLINE void max_each(const struct reach *reach, int64_t at, int64_t columns, int64_t step,
-                     int64_t c, int64_t n, float *out)
-{
-    for (; c < n; c++) {
-        float y = reach->goes_on ? out[c] : -INFINITY;
-        for (int r = 0; r < reach->count; r++)
-            for (int64_t k = 0; k < columns; k++) {
-                const float x = reach->rows[r][at + k * step + c];
-                y = x > y || x != x ? x : y;
-            }
-        out[c] = y;
-    }
-}
+/* ---- Rows of the result ---------------------------------------------------------------------- */
+
+/* What is made of a window's elements x, beginning with FIRST; `line` is of one row of it. In
+ * vectors, and of one channel. The larger one; a NaN is. */
+#define MAX_FIRST (-INFINITY)
+#define MAX_TAKE(y, line, x)                                                                       \
+    do {                                                                                           \
+        const mask takes = (x > y) | (x != x);                                                     \
+        y = (lanes)((takes & (mask)x) | (~takes & (mask)y));                                       \
+    } while (0)
+#define MAX_TAKE_ONE(y, line, x) (y = x > y || x != x ? x : y)
+#define MAX_END(y, line) (void)line
+
+/* The sum of a row, and then that of rows. */
+#define SUM_FIRST 0
+#define SUM_TAKE(y, line, x) (line += x)
+#define SUM_TAKE_ONE SUM_TAKE
+#define SUM_END(y, line) (y += line)
 
 /*
  * A row of the result, of these rows of the image. `width` bytes of channels stay in a register
  * while a window is gone through. A macro, since compilers take vectors in functions that they
  * inline apart, as the caller's instructions would not have to be.
  */
-#define MAX_ROW(name, target, width)                                                               \
+#define MAKE_ROW(op, name, target, width)                                                          \
     target static void name(const struct images *s, const struct reach *reach, float *out)         \
     {                                                                                              \
         typedef float lanes __attribute__((vector_size(width)));                                   \
-        typedef int32_t mask __attribute__((vector_size(width)));                                  \
+        typedef int32_t mask __attribute__((vector_size(width), unused));                          \
         const int64_t channels = s->channels, n = width / (int64_t)sizeof *out;                    \
         const int64_t step = s->window.dilation[s->window.rank - 1] * channels;                    \
         for (int64_t o = 0; o < s->window.out[s->window.rank - 1]; o++, out += channels) {         \
             int64_t columns, c = 0;                                                                \
             const int64_t at = columns_inside(&s->window, o, &columns) * channels;                 \
             for (; c + n <= channels; c += n) {                                                    \
-                lanes x, y = (lanes){0} - INFINITY;                                                \
+                lanes x, y = (lanes){0} + op##_FIRST;                                              \
                 if (reach->goes_on)                                                                \
                     memcpy(&y, out + c, sizeof y);                                                 \
-                for (int r = 0; r < reach->count; r++)                                             \
+                for (int r = 0; r < reach->count; r++) {                                           \
+                    lanes line = {0};                                                              \
                     for (int64_t k = 0; k < columns; k++) {                                        \
                         memcpy(&x, reach->rows[r] + at + c + k * step, sizeof x);                  \
-                        const mask takes = (x > y) | (x != x);                                     \
-                        y = (lanes)((takes & (mask)x) | (~takes & (mask)y));                       \
+                        op##_TAKE(y, line, x);                                                     \
                     }                                                                              \
+                    op##_END(y, line);                                                             \
+                }                                                                                  \
                 memcpy(out + c, &y, sizeof y);                                                     \
             }                                                                                      \
-            max_each(reach, at, columns, step, c, channels, out);                                  \
+            for (; c < channels; c++) {                                                            \
+                float y = reach->goes_on ? out[c] : op##_FIRST;                                    \
+                for (int r = 0; r < reach->count; r++) {                                           \
+                    float line = 0;                                                                \
+                    for (int64_t k = 0; k < columns; k++) {                                        \
+                        const float x = reach->rows[r][at + c + k * step];                         \
+                        op##_TAKE_ONE(y, line, x);                                                 \
+                    }                                                                              \
+                    op##_END(y, line);                                                             \
+                }                                                                                  \
+                out[c] = y;                                                                        \
+            }                                                                                      \
         }                                                                                          \
     }
 
 #if defined(__x86_64__)
-MAX_ROW(max_row_v4, VECTOR_V4, 64)
-MAX_ROW(max_row_v3, VECTOR_V3, 32)
+MAKE_ROW(MAX, max_row_v4, VECTOR_V4, 64)
+MAKE_ROW(MAX, max_row_v3, VECTOR_V3, 32)
+MAKE_ROW(SUM, sum_row_v4, VECTOR_V4, 64)
+MAKE_ROW(SUM, sum_row_v3, VECTOR_V3, 32)
 #endif
-MAX_ROW(max_row_base, , 16)
+MAKE_ROW(MAX, max_row_base, , 16)
+MAKE_ROW(SUM, sum_row_base, , 16)
 
-typedef void (*max_row)(const struct images *s, const struct reach *reach, float *out);
-
-static max_row find_max_row(void)
+static make_row find_make_row(bool sums)
 {
 #if defined(__x86_64__)
     if (isa_level() >= ISA_V4)
-        return max_row_v4;
+        return sums ? sum_row_v4 : max_row_v4;
     if (isa_level() >= ISA_V3)
-        return max_row_v3;
+        return sums ? sum_row_v3 : max_row_v3;
 #endif
-    return max_row_base;
+    return sums ? sum_row_base : max_row_base;
+}
+
+static void divide_row(const struct images *s, int64_t row, float *out)
+{
+    const int64_t windows = s->window.out[s->window.rank - 1];
+    for (int64_t o = 0; o < windows; o++, out += s->channels)
+        for (int64_t c = 0; c < s->channels; c++)
+            out[c] /= s->divisors[row * windows + o];
 }
 
 /* Rows of the result, of all images. */
-static void max_rows(void *context, int64_t begin, int64_t end)
+static void make_rows(void *context, int64_t begin, int64_t end)
 {
     const struct images *s = context;
     const struct window *w = &s->window;
-    const max_row make_row = find_max_row();
     const int last = w->rank - 1;
     const int64_t size = w->out[last] * s->channels, rows = w->kernel_count / w->kernel[last];
     for (int64_t i = begin; i < end; i++) {
@@ -124,38 +156,74 @@ static void max_rows(void *context, int64_t begin, int64_t end)
             if (row >= 0)
                 reach.rows[reach.count++] = image + row * w->in[last] * s->channels;
             if (reach.count == ROWS || k == rows - 1) {
-                make_row(s, &reach, s->out + i * size);
+                s->make(s, &reach, s->out + i * size);
                 reach.count = 0;
                 reach.goes_on = true;
             }
         }
+        if (s->divisors)
+            divide_row(s, i % s->rows, s->out + i * size);
     }
 }
 
-#define GRAIN 32768 /* elements that are compared */
+/* ---- Operators ------------------------------------------------------------------------------- */
 
-tssa_status *pool_max_last(struct kernel_args *args)
+#define GRAIN 32768 /* elements that are looked at */
+
+/* *wanted false: there is nothing to make. */
+static tssa_status *begin(struct kernel_args *args, struct images *s, bool *wanted)
 {
     const struct pool_state *state = args->state;
-    struct images s;
     const struct tensor *in;
     struct tensor *out;
     int64_t dims[TSSA_MAX_RANK];
     TRY(kernel_tensor(args, 0, &in));
     if (in->rank < 3 || in->dtype != TSSA_FLOAT)
         return operand_error(0, in, "FLOAT images with channels last");
-    TRY(window_resolve(&state->attrs, in->rank - 2, in->dims + 1, NULL, &s.window));
-    const struct window *w = &s.window;
+    TRY(window_resolve(&state->attrs, in->rank - 2, in->dims + 1, NULL, &s->window));
+    const struct window *w = &s->window;
     dims[0] = in->dims[0];
     memcpy(dims + 1, w->out, (size_t)w->rank * sizeof *dims);
-    dims[in->rank - 1] = s.channels = in->dims[in->rank - 1];
+    dims[in->rank - 1] = s->channels = in->dims[in->rank - 1];
     TRY(kernel_output(args, 0, TSSA_FLOAT, in->rank, dims, &out));
-    if (!out || tensor_count(out) == 0)
+    *wanted = out && tensor_count(out) > 0;
+    s->in = in->data;
+    s->out = out ? out->data : NULL;
+    s->rows = *wanted ? w->out_count / w->out[w->rank - 1] : 0;
+    s->divisors = NULL;
+    return NULL;
+}
+
+static void make_all(struct kernel_args *args, struct images *s)
+{
+    const struct window *w = &s->window;
+    const int64_t cost = w->out[w->rank - 1] * s->channels * w->kernel_count;
+    const int64_t batch = args->inputs[0]->tensor.dims[0];
+    team_for(args->env->team, batch * s->rows, GRAIN / (cost + 1) + 1, make_rows, s);
+}
+
+tssa_status *pool_max_last(struct kernel_args *args)
+{
+    struct images s = {.make = find_make_row(false)};
+    bool wanted;
+    TRY(begin(args, &s, &wanted));
+    if (wanted)
+        make_all(args, &s);
+    return NULL;
+}
+
+tssa_status *pool_average_last(struct kernel_args *args)
+{
+    const struct pool_state *state = args->state;
+    struct images s = {.make = find_make_row(true)};
+    struct buffer *divisors;
+    bool wanted;
+    TRY(begin(args, &s, &wanted));
+    if (!wanted)
         return NULL;
-    s.in = in->data;
-    s.out = out->data;
-    s.rows = w->out_count / w->out[w->rank - 1];
-    const int64_t cost = w->out[w->rank - 1] * s.channels * w->kernel_count;
-    team_for(args->env->team, in->dims[0] * s.rows, GRAIN / (cost + 1) + 1, max_rows, &s);
+    TRY(pool_divisors(args, &pool_sum_loops_f32, &s.window, state->include_pad, &divisors));
+    s.divisors = divisors->data;
+    make_all(args, &s);
+    buffer_release(divisors);
     return NULL;
 }

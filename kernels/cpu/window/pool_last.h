@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Maxima of windows of float32 images whose channels are the last axis. */
+/* Windows of float32 images whose channels are the last axis. */
 #ifndef TSSA_KERNELS_CPU_WINDOW_POOL_LAST_H
 #define TSSA_KERNELS_CPU_WINDOW_POOL_LAST_H
 
@@ -7,5 +7,7 @@
 
 /* MaxPool of operand 0, with IR_CHANNELS_LAST; of indices there are none. */
 tssa_status *pool_max_last(struct kernel_args *args);
+/* AveragePool: sums of each row of a window from left to right, from 0 on, and then of its rows. */
+tssa_status *pool_average_last(struct kernel_args *args);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/lib/lines.h"
 #include "kernels/cpu/window/pool.h"
+#include "kernels/cpu/window/pool_last.h"
 #include "kernels/cpu/window/pool_sums.h"
 #include "kernels/cpu/window/pool_taps.h"
 
@@ -47,6 +48,23 @@ static void count_windows(const struct window *w, bool include_pad, double *coun
         }
         block *= w->out[i];
     }
+}
+
+tssa_status *pool_divisors(struct kernel_args *args, const struct pool_sum_loops *loops,
+                           const struct window *w, bool include_pad, struct buffer **divisors)
+{
+    size_t bytes;
+    struct buffer *counts;
+    if (!size_mul((size_t)w->out_count, sizeof(double), &bytes))
+        return ERROR(TSSA_LIMIT, "too many windows");
+    TRY(kernel_scratch(args, bytes, &counts));
+    tssa_status *status = kernel_scratch(args, bytes, divisors);
+    if (!status) {
+        count_windows(w, include_pad, counts->data);
+        loops->divisors(counts->data, w->out_count, (*divisors)->data);
+    }
+    buffer_release(counts);
+    return status;
 }
 
 /* ---- Planes ---------------------------------------------------------------------------------- */
@@ -123,9 +141,10 @@ static tssa_status *run_average(struct kernel_args *args)
 {
     struct work work = {0};
     const struct window *window = &work.job.window;
-    struct buffer *counts;
+    struct buffer *divisors;
     bool done;
-    size_t bytes;
+    if (((const struct pool_state *)args->state)->channels_last)
+        return pool_average_last(args);
     TRY(begin(args, &work, &done));
     if (done)
         return NULL;
@@ -133,15 +152,10 @@ static tssa_status *run_average(struct kernel_args *args)
         pool_reduce(args, REDUCTION_Mean, work.job.in, work.job.out);
         return NULL;
     }
-    if (!size_mul((size_t)window->out_count, 2 * sizeof(double), &bytes))
-        return ERROR(TSSA_LIMIT, "too many windows");
-    TRY(kernel_scratch(args, bytes, &counts));
-    double *divisors = (double *)counts->data + window->out_count;
-    count_windows(window, work.job.state->include_pad, counts->data);
-    work.loops->divisors(counts->data, window->out_count, divisors);
-    work.divisors = divisors;
+    TRY(pool_divisors(args, work.loops, window, work.job.state->include_pad, &divisors));
+    work.divisors = divisors->data;
     tssa_status *status = run_windows(args, &work);
-    buffer_release(counts);
+    buffer_release(divisors);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #ifndef TSSA_KERNELS_CPU_WINDOW_POOL_SUMS_H
 #define TSSA_KERNELS_CPU_WINDOW_POOL_SUMS_H
 
+#include "device/kernel.h"
 #include "device/window.h"
 
 /* Arrays are of `dtype`, `width` bytes an element. */
@@ -22,5 +23,10 @@ struct pool_sum_loops {
 };
 
 extern const struct pool_sum_loops pool_sum_loops_f32, pool_sum_loops_f64;
+
+/* What the sum of each window is divided by for its mean: how many of its elements lie in the input
+ * (include_pad: or in the padding), of the loops' type. For buffer_release. */
+tssa_status *pool_divisors(struct kernel_args *args, const struct pool_sum_loops *loops,
+                           const struct window *window, bool include_pad, struct buffer **divisors);
 
 #endif

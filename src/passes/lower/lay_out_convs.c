@@ -9,8 +9,8 @@
  * With channels first the library reorders what it reads and writes, but for products of many
  * pixels and images of few channels. Groups of ops that hand images on, convolutions and what is
  * carried along with them (element-wise ops, Casts by which images of two-byte floats are rounded,
- * Concat, slices, GlobalAveragePool, MaxPool, Resize; turned_ops.h), are turned where less is
- * permuted at their ends than would be reordered within them.
+ * Concat, slices, reductions, pools, Resize; turned_ops.h), are turned where less is permuted at
+ * their ends than would be reordered within them.
  *
  *   needs   constants where they are (fold_constants); only in sessions whose library computes
  *           convolve (pipeline.convolves)

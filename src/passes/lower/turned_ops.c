@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "passes/lower/turned_ops.h"
 
+#include "ir/row.h"
 #include "ir/rule.h"
 #include "passes/lower/convs.h"
 #include "passes/lower/halves.h"
@@ -199,13 +200,36 @@ static tssa_status *make_mean(struct ir_graph *graph, struct ir_op *op, struct i
     return NULL;
 }
 
-/* Without indices, which would be others. */
-static bool is_max(const struct ir_op *op)
+/* ReduceMean and the like, of axes that are told and stay. */
+static bool is_reduce(const struct ir_op *op)
 {
-    return ir_op_is(op, IR_OP_MaxPool) && !ir_result_wanted(op, 1) && is_between_images(op);
+    const struct tensor *axes = ir_value_constant(ir_operand(op, 1));
+    return ir_row_folds(op) && !op->opaque && axes && axes->dtype == TSSA_INT64 &&
+           axes->rank == 1 && axes->dims[0] > 0 && axes->dims[0] <= RANK &&
+           ir_attr_int(op, "keepdims", 1) && is_between_images(op);
 }
 
-static tssa_status *make_max(struct ir_graph *graph, struct ir_op *op, struct ir_op **made)
+static tssa_status *make_reduce(struct ir_graph *graph, struct ir_op *op, struct ir_op **made)
+{
+    const struct tensor *axes = ir_value_constant(ir_operand(op, 1));
+    int64_t turned[RANK];
+    for (int64_t i = 0; i < axes->dims[0]; i++)
+        turned[i] = turned_to(((const int64_t *)axes->data)[i]);
+    struct ir_op *constant = ir_constant_ints(graph, 1, (size_t)axes->dims[0], turned);
+    TRY(pass_insert(constant, op));
+    TRY(make_like(graph, op, made));
+    ir_op_set_operand(*made, 1, &constant->results[0]);
+    return NULL;
+}
+
+/* A maximum without indices, which would be others. */
+static bool is_pool(const struct ir_op *op)
+{
+    return (ir_op_is(op, IR_OP_MaxPool) || ir_op_is(op, IR_OP_AveragePool)) &&
+           !ir_result_wanted(op, 1) && is_between_images(op);
+}
+
+static tssa_status *make_pool(struct ir_graph *graph, struct ir_op *op, struct ir_op **made)
 {
     TRY(make_like(graph, op, made));
     return conv_set_int(graph, *made, IR_CHANNELS_LAST, 1) ? NULL : status_out_of_memory();
@@ -243,10 +267,10 @@ static const struct {
     bool (*fits)(const struct ir_op *op);
     tssa_status *(*make)(struct ir_graph *graph, struct ir_op *op, struct ir_op **made);
 } roles[TURNED_ROLES] = {
-    [TURNED_CONV] = {is_conv, make_conv},       [TURNED_EACH] = {is_each, NULL},
-    [TURNED_JOIN] = {is_join, make_join},       [TURNED_CUT] = {is_cut, make_cut},
-    [TURNED_MEAN] = {is_mean, make_mean},       [TURNED_MAX] = {is_max, make_max},
-    [TURNED_RESIZE] = {is_resize, make_resize},
+    [TURNED_CONV] = {is_conv, make_conv}, [TURNED_EACH] = {is_each, NULL},
+    [TURNED_JOIN] = {is_join, make_join}, [TURNED_CUT] = {is_cut, make_cut},
+    [TURNED_MEAN] = {is_mean, make_mean}, [TURNED_REDUCE] = {is_reduce, make_reduce},
+    [TURNED_POOL] = {is_pool, make_pool}, [TURNED_RESIZE] = {is_resize, make_resize},
 };
 
 enum turned_role turned_role_of(const struct ir_op *op)

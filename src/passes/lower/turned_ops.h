@@ -11,8 +11,9 @@ enum turned_role {
     TURNED_EACH, /* element by element */
     TURNED_JOIN,
     TURNED_CUT,
-    TURNED_MEAN,
-    TURNED_MAX,
+    TURNED_MEAN,   /* of all pixels */
+    TURNED_REDUCE, /* to an image */
+    TURNED_POOL,
     TURNED_RESIZE,
     TURNED_ROLES
 };
