@@ -9,7 +9,6 @@
  * where they are constants.
  */
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -19,28 +18,22 @@
 #include "kernels/cpu/lib/strided.h"
 #include "kernels/cpu/recurrent/recurrent.h"
 
-static const struct cell rnn_cell = {CELL_RNN, 1, 1, {"Tanh"}};
-static const struct cell gru_cell = {CELL_GRU, 3, 2, {"Sigmoid", "Tanh"}};
-static const struct cell lstm_cell = {CELL_LSTM, 4, 3, {"Sigmoid", "Tanh", "Tanh"}};
-
-/* Operands. */
-enum { X, W, R, B, LENGTHS, H0, C0, P, OPERANDS };
-
 /* What a step keeps. */
 struct recurrent_state {
     struct recurrent_attrs attrs;
+    struct activation activations[RECURRENT_MAX_DIRECTIONS * RECURRENT_MAX_FUNCTIONS];
     tssa_dtype dtype;      /* that constant weights were transposed for */
     const void *packed[2]; /* W and R as in struct recurrent; NULL: no constants */
 };
 
 /* ---- Weights --------------------------------------------------------------------------------- */
 
-static void parts_init(const struct cell *cell, int64_t hidden, tssa_dtype dtype,
+static void parts_init(const struct recurrent_cell *cell, int64_t hidden, tssa_dtype dtype,
                        struct recurrent_parts *parts)
 {
     const int64_t lanes = (int64_t)(RECURRENT_LANES / tssa_dtype_size(dtype));
     *parts = (struct recurrent_parts){.n = 1, .gates = {cell->gates * hidden, hidden}};
-    if (cell->kind == CELL_GRU) {
+    if (cell->kind == RECURRENT_GRU) {
         parts->n = 2;
         parts->gates[0] = 2 * hidden;
     }
@@ -99,7 +92,7 @@ static bool packed_count(const struct tensor *tensor, const struct recurrent_par
 }
 
 static tssa_status *pack_constant(const struct kernel_setup *setup, const struct ir_op *op,
-                                  const struct cell *cell, uint32_t operand,
+                                  const struct recurrent_cell *cell, uint32_t operand,
                                   struct recurrent_state *state)
 {
     const struct ir_value *value = op->n_operands > operand ? op->operands[operand].value : NULL;
@@ -119,7 +112,7 @@ static tssa_status *pack_constant(const struct kernel_setup *setup, const struct
     void *packed = arena_alloc_aligned(setup->arena, bytes, 64);
     TRY_ALLOC(packed);
     pack(tensor, &parts, state->dtype, packed);
-    state->packed[operand - W] = packed;
+    state->packed[operand - RECURRENT_W] = packed;
     if (setup->tally) {
         atomic_fetch_add_explicit(&setup->tally->packed_bytes, bytes, memory_order_relaxed);
         atomic_fetch_add_explicit(&setup->tally->nanoseconds, clock_monotonic() - start,
@@ -227,12 +220,13 @@ static bool carve_all(struct recurrent *r, const struct recurrent_state *state,
         !i64_mul(lanes, r->parts.pitch, &gates) || !i64_mul(gates, r->chunk, &gates))
         return false;
     carver->used = 0;
-    r->x = carve_operand(carver, r, operands[X]);
-    r->p = carve_operand(carver, r, operands[P]);
-    r->b = operands[B] ? carve_operand(carver, r, operands[B])
-                       : carve_zeros(carver, r->directions * 2 * r->width);
-    r->w = carve_weights(carver, r, operands[W], packs ? state->packed[0] : NULL);
-    r->recurrence = carve_weights(carver, r, operands[R], packs ? state->packed[1] : NULL);
+    r->x = carve_operand(carver, r, operands[RECURRENT_X]);
+    r->p = carve_operand(carver, r, operands[RECURRENT_P]);
+    r->b = operands[RECURRENT_B] ? carve_operand(carver, r, operands[RECURRENT_B])
+                                 : carve_zeros(carver, r->directions * 2 * r->width);
+    r->w = carve_weights(carver, r, operands[RECURRENT_W], packs ? state->packed[0] : NULL);
+    r->recurrence =
+        carve_weights(carver, r, operands[RECURRENT_R], packs ? state->packed[1] : NULL);
     r->h = carve_zeros(carver, states);
     r->c = carve_zeros(carver, states);
     r->past = carve(carver, (size_t)past);
@@ -263,11 +257,12 @@ static void move_state(const struct recurrent *r, const struct tensor *tensor, v
 static tssa_status *open_operands(const struct kernel_args *args, struct recurrent *r,
                                   const struct tensor **operands)
 {
-    for (uint32_t i = 0; i < OPERANDS; i++)
+    for (uint32_t i = 0; i < RECURRENT_OPERANDS; i++)
         TRY(kernel_optional_tensor(args, i, &operands[i]));
-    for (uint32_t i = X; i <= R; i++)
+    for (uint32_t i = RECURRENT_X; i <= RECURRENT_R; i++)
         TRY(kernel_tensor(args, i, &operands[i]));
-    const struct tensor *x = operands[X], *w = operands[W], *recurrence = operands[R];
+    const struct tensor *x = operands[RECURRENT_X], *w = operands[RECURRENT_W],
+                        *recurrence = operands[RECURRENT_R];
     if (x->rank != 3 || w->rank != 3 || recurrence->rank != 3)
         return ERROR(TSSA_RUNTIME, "X, W and R must have rank 3, not %d, %d and %d", x->rank,
                      w->rank, recurrence->rank);
@@ -285,17 +280,17 @@ static tssa_status *open_operands(const struct kernel_args *args, struct recurre
 
     int64_t d = r->directions, h = r->hidden, n = r->batch;
     struct operand_shape state = {3, {batch_first ? n : d, batch_first ? d : n, h}};
-    const struct operand_shape shapes[OPERANDS] = {
-        [X] = {3, {x->dims[0], x->dims[1], x->dims[2]}},
-        [W] = {3, {d, r->width, r->input}},
-        [R] = {3, {d, r->width, h}},
-        [B] = {2, {d, 2 * r->width, 0}},
-        [H0] = state,
-        [C0] = state,
-        [P] = {2, {d, 3 * h, 0}},
+    const struct operand_shape shapes[RECURRENT_OPERANDS] = {
+        [RECURRENT_X] = {3, {x->dims[0], x->dims[1], x->dims[2]}},
+        [RECURRENT_W] = {3, {d, r->width, r->input}},
+        [RECURRENT_R] = {3, {d, r->width, h}},
+        [RECURRENT_B] = {2, {d, 2 * r->width, 0}},
+        [RECURRENT_H0] = state,
+        [RECURRENT_C0] = state,
+        [RECURRENT_P] = {2, {d, 3 * h, 0}},
     };
-    for (uint32_t i = 0; i < OPERANDS; i++)
-        if (operands[i] && i != LENGTHS)
+    for (uint32_t i = 0; i < RECURRENT_OPERANDS; i++)
+        if (operands[i] && i != RECURRENT_LENGTHS)
             TRY(check_operand(args, i, operands[i], &shapes[i]));
     return NULL;
 }
@@ -347,15 +342,17 @@ static void choose_chunk(struct recurrent *r)
     r->chunk = r->chunk < r->steps ? r->chunk : r->steps;
 }
 
-static tssa_status *recurrent_run(struct kernel_args *args, const struct cell *cell)
+static tssa_status *recurrent_run(struct kernel_args *args)
 {
     const struct recurrent_state *state = args->state;
-    struct recurrent r = {.cell = cell, .attrs = &state->attrs};
-    const struct tensor *operands[OPERANDS];
+    struct recurrent r = {.cell = recurrent_cell_of(args->op),
+                          .attrs = &state->attrs,
+                          .activations = state->activations};
+    const struct tensor *operands[RECURRENT_OPERANDS];
     struct tensor *last_h, *last_c;
     struct buffer *lengths = NULL, *buffer = NULL;
     TRY(open_operands(args, &r, operands));
-    TRY(open_results(args, &r, operands[X]->dtype, &last_h, &last_c));
+    TRY(open_results(args, &r, operands[RECURRENT_X]->dtype, &last_h, &last_c));
     choose_chunk(&r);
     struct carver carver = {.size = tssa_dtype_size(r.dtype), .fits = true};
     if (!carve_all(&r, state, operands, &carver))
@@ -364,14 +361,14 @@ static tssa_status *recurrent_run(struct kernel_args *args, const struct cell *c
     tssa_status *status;
     TRY_GOTO(status, kernel_scratch(args, carver.used, &buffer), done);
     TRY_GOTO(status, kernel_scratch(args, (size_t)r.batch * sizeof(int64_t), &lengths), done);
-    TRY_GOTO(status, read_lengths(&r, operands[LENGTHS], lengths->data), done);
+    TRY_GOTO(status, read_lengths(&r, operands[RECURRENT_LENGTHS], lengths->data), done);
     r.lengths = lengths->data;
     carver.memory = buffer->data;
     carve_all(&r, state, operands, &carver);
-    if (operands[H0])
-        move_state(&r, operands[H0], r.h, false);
-    if (operands[C0])
-        move_state(&r, operands[C0], r.c, false);
+    if (operands[RECURRENT_H0])
+        move_state(&r, operands[RECURRENT_H0], r.h, false);
+    if (operands[RECURRENT_C0])
+        move_state(&r, operands[RECURRENT_C0], r.c, false);
     run_sequence(args, &r);
     if (last_h)
         move_state(&r, last_h, r.h, true);
@@ -385,49 +382,20 @@ done:
 
 /* ---- The kernels ----------------------------------------------------------------------------- */
 
-static tssa_status *decode_attrs(const struct ir_op *op, const struct cell *cell,
-                                 struct recurrent_attrs *attrs)
-{
-    const char *direction = ir_attr_str(op, "direction", "forward");
-    bool both = strcmp(direction, "bidirectional") == 0;
-    attrs->reverse = strcmp(direction, "reverse") == 0;
-    if (!both && !attrs->reverse && strcmp(direction, "forward") != 0)
-        return ERROR(TSSA_MALFORMED, "the direction is \"%s\"", direction);
-    attrs->directions = both ? 2 : 1;
-    attrs->hidden = ir_attr_int(op, "hidden_size", 0);
-    if (attrs->hidden < 0)
-        return ERROR(TSSA_MALFORMED, "hidden_size is %" PRId64, attrs->hidden);
-    attrs->batch_first = ir_attr_int(op, "layout", 0) != 0;
-    attrs->input_forget = ir_attr_int(op, "input_forget", 0) != 0;
-    attrs->linear_before_reset = ir_attr_int(op, "linear_before_reset", 0) != 0;
-    attrs->clip = (double)ir_attr_float(op, "clip", INFINITY);
-    return activations_decode(op, cell->functions, cell->n_functions, (size_t)attrs->directions,
-                              attrs->activations);
-}
-
 static tssa_status *recurrent_prepare(const struct ir_op *op, const struct kernel_setup *setup,
-                                      const struct cell *cell, const void **state)
+                                      const void **state)
 {
+    const struct recurrent_cell *cell = recurrent_cell_of(op);
     struct recurrent_state *own = ARENA_NEW(setup->arena, struct recurrent_state);
     TRY_ALLOC(own);
     *state = own;
-    TRY(decode_attrs(op, cell, &own->attrs));
-    TRY(pack_constant(setup, op, cell, W, own));
-    return pack_constant(setup, op, cell, R, own);
+    TRY(recurrent_decode(op, cell, &own->attrs));
+    for (size_t i = 0; i < cell->n_functions * (size_t)own->attrs.directions; i++)
+        own->activations[i] = activation_of(&own->attrs.functions[i]);
+    TRY(pack_constant(setup, op, cell, RECURRENT_W, own));
+    return pack_constant(setup, op, cell, RECURRENT_R, own);
 }
 
-#define RECURRENT(name, cell)                                                                      \
-    static tssa_status *prepare_##name(const struct ir_op *op, const struct kernel_setup *setup,   \
-                                       const void **state)                                         \
-    {                                                                                              \
-        return recurrent_prepare(op, setup, &(cell), state);                                       \
-    }                                                                                              \
-    static tssa_status *run_##name(struct kernel_args *args)                                       \
-    {                                                                                              \
-        return recurrent_run(args, &(cell));                                                       \
-    }                                                                                              \
-    const struct kernel cpu_kernel_##name = {.prepare = prepare_##name, .run = run_##name};
-
-RECURRENT(RNN, rnn_cell)
-RECURRENT(GRU, gru_cell)
-RECURRENT(LSTM, lstm_cell)
+const struct kernel cpu_kernel_RNN = {.prepare = recurrent_prepare, .run = recurrent_run};
+const struct kernel cpu_kernel_GRU = {.prepare = recurrent_prepare, .run = recurrent_run};
+const struct kernel cpu_kernel_LSTM = {.prepare = recurrent_prepare, .run = recurrent_run};

@@ -10,28 +10,6 @@
 
 #include "kernels/cpu/recurrent/activation.h"
 
-#define MAX_DIRECTIONS 2
-#define MAX_FUNCTIONS 3
-
-enum cell_kind { CELL_RNN, CELL_GRU, CELL_LSTM };
-
-/* What tells the three apart. */
-struct cell {
-    enum cell_kind kind;
-    int64_t gates;
-    size_t n_functions;
-    const char *functions[MAX_FUNCTIONS];
-};
-
-struct recurrent_attrs {
-    int64_t hidden; /* 0: not given */
-    int64_t directions;
-    bool reverse; /* of the first direction; the second is always reversed */
-    bool batch_first, input_forget, linear_before_reset;
-    double clip;
-    struct activation activations[MAX_DIRECTIONS * MAX_FUNCTIONS];
-};
-
 /*
  * Gates that are multiplied together: all, or of GRU the first two, then the last. Each part has
  * columns that fill whole lanes, those behind its own being zeros, and begins at a multiple of them
@@ -49,9 +27,10 @@ struct recurrent_parts {
 };
 
 struct recurrent {
-    const struct cell *cell;
+    const struct recurrent_cell *cell;
     const struct recurrent_attrs *attrs;
-    tssa_dtype dtype; /* T's */
+    const struct activation *activations; /* attrs->functions */
+    tssa_dtype dtype;                     /* T's */
     int64_t steps, batch, input, hidden, directions;
     int64_t width;          /* gates * hidden */
     const int64_t *lengths; /* per sequence */

@@ -224,7 +224,7 @@ static void lstm_step(const struct group *g)
 }
 
 static void (*const steps[])(const struct group *g) = {
-    [CELL_RNN] = rnn_step, [CELL_GRU] = gru_step, [CELL_LSTM] = lstm_step};
+    [RECURRENT_RNN] = rnn_step, [RECURRENT_GRU] = gru_step, [RECURRENT_LSTM] = lstm_step};
 
 /* ---- The sequence ---------------------------------------------------------------------------- */
 
@@ -235,7 +235,7 @@ static T *gates_of(const struct recurrent *r, int64_t direction, int64_t row)
 
 static bool resets_product(const struct recurrent *r)
 {
-    return r->cell->kind == CELL_GRU && r->attrs->linear_before_reset;
+    return r->cell->kind == RECURRENT_GRU && r->attrs->linear_before_reset;
 }
 
 /* Both biases; of a gate that is reset with its product, the first alone. */
@@ -337,7 +337,7 @@ static void run_groups(void *context, int64_t begin, int64_t end)
         int64_t last = first + r->together < r->batch ? first + r->together : r->batch;
         struct group g = {
             .r = r,
-            .activations = r->attrs->activations + (size_t)direction * r->cell->n_functions,
+            .activations = r->activations + (size_t)direction * r->cell->n_functions,
             .recurrence = (const T *)r->recurrence + direction * r->hidden * r->parts.pitch,
             .peephole = r->p ? (const T *)r->p + direction * 3 * r->hidden : NULL,
         };
