@@ -153,6 +153,28 @@ static enum rule_merge merge_into_reshape(struct rule_steps *steps, const struct
     return MERGED;
 }
 
+/* So does a permutation of axes of size one past others. */
+static enum rule_merge merge_permute_reshape(struct rule_steps *steps, const struct rule_step *a,
+                                             const struct rule_step *b, struct rule_step *out)
+{
+    const struct rule_shape *shape = &steps->before[steps->n - 1];
+    int64_t last = -1, size;
+    if (shape->rank != (int)a->n_params)
+        return APART;
+    for (uint32_t i = 0; i < a->n_params; i++) {
+        const int64_t axis = rule_number(a, i);
+        if (axis >= shape->rank)
+            return APART;
+        if (shape->dims[axis] && dim_is_const(shape->dims[axis], &size) && size == 1)
+            continue;
+        if (axis < last)
+            return APART;
+        last = axis;
+    }
+    *out = *b;
+    return MERGED;
+}
+
 static enum rule_merge merge_expands(struct rule_steps *steps, const struct rule_step *a,
                                      const struct rule_step *b, struct rule_step *out)
 {
@@ -169,7 +191,9 @@ static enum rule_merge merge_expands(struct rule_steps *steps, const struct rule
 }
 
 static const merge_fn merges[RULE_KIND_COUNT][RULE_KIND_COUNT] = {
-    [RULE_PERMUTE] = {[RULE_PERMUTE] = merge_permutes, [RULE_SELECT] = merge_permute_select},
+    [RULE_PERMUTE] = {[RULE_PERMUTE] = merge_permutes,
+                      [RULE_SELECT] = merge_permute_select,
+                      [RULE_RESHAPE] = merge_permute_reshape},
     [RULE_SLICE] = {[RULE_SLICE] = merge_slices,
                     [RULE_SELECT] = merge_slice_select,
                     [RULE_SQUEEZE] = merge_slice_squeeze},
