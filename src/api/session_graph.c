@@ -281,6 +281,16 @@ static tssa_status *fuse_again(struct ir_graph *graph, const struct device *devi
     return NULL;
 }
 
+static bool has_recurrent(const struct ir_graph *graph)
+{
+    return ir_block_has(graph->body, IR_OP_LSTM) || ir_block_has(graph->body, IR_OP_GRU) ||
+           ir_block_has(graph->body, IR_OP_RNN);
+}
+
+/* What the device has no kernel of, and what comes of it beside what was there before. */
+static const char *const expansions[] = {"expand_recurrent", "infer", "forward_assigns",
+                                         "common_subexpressions", "dead_code"};
+
 /* Whether these are worth it depends on the device. */
 static const char *const before[] = {
     "bound_scores", "one_block",      "peel",  "write_stacks",   "number_masks",
@@ -298,8 +308,12 @@ tssa_status *session_graph_fuse(struct ir_graph *graph, struct device_context *d
                                       .evaluate = evaluator_run,
                                       .evaluate_user = &evaluator,
                                       .fusion = fusion_of(device, true)};
-    tssa_status *status =
-        pipeline_run_passes(graph, before, sizeof before / sizeof *before, &pipeline);
+    tssa_status *status = NULL;
+    if (has_recurrent(graph))
+        status = pipeline_run_passes(graph, expansions, sizeof expansions / sizeof *expansions,
+                                     &pipeline);
+    if (!status)
+        status = pipeline_run_passes(graph, before, sizeof before / sizeof *before, &pipeline);
     if (!status)
         status = fuse_again(graph, device->device, &pipeline);
     evaluator_free(&evaluator);
