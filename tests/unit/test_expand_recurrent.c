@@ -49,7 +49,7 @@ struct program {
     enum recurrent_kind kind;
     const char *direction;
     int64_t gates, steps, batch, input, hidden, directions;
-    bool exact, batch_first, symbolic, wanted[RESULTS];
+    bool exact, batch_first, any_steps, any_batch, wanted[RESULTS]; /* any: told by a run */
     tssa_dtype dtype;
     struct operand operands[RECURRENT_OPERANDS];
     struct text text;
@@ -80,9 +80,9 @@ static struct operand *add(struct program *p, enum recurrent_operand which, int 
     return o;
 }
 
-static void name_dim(const struct program *p, struct operand *o, int axis, const char *name)
+static void name_dim(bool any, struct operand *o, int axis, const char *name)
 {
-    if (p->symbolic)
+    if (any)
         snprintf(o->shape[axis], sizeof o->shape[axis], "%s", name);
 }
 
@@ -111,8 +111,8 @@ static void add_states(struct program *p, enum recurrent_operand which)
     const int64_t n = p->batch, d = p->directions;
     const int64_t dims[] = {p->batch_first ? n : d, p->batch_first ? d : n, p->hidden};
     struct operand *o = add(p, which, 3, dims);
-    name_dim(p, o, p->batch_first ? 0 : 1, "N");
-    o->constant = p->exact && !p->symbolic && random_chance(&p->random, 30);
+    name_dim(p->any_batch, o, p->batch_first ? 0 : 1, "N");
+    o->constant = p->exact && !p->any_batch && random_chance(&p->random, 30);
     fill(p, o);
 }
 
@@ -125,8 +125,8 @@ static void add_operands(struct program *p)
     struct operand *o = add(p, RECURRENT_X, 3,
                             (const int64_t[]){p->batch_first ? p->batch : p->steps,
                                               p->batch_first ? p->steps : p->batch, p->input});
-    name_dim(p, o, batch_axis, "N");
-    name_dim(p, o, 1 - batch_axis, "T");
+    name_dim(p->any_batch, o, batch_axis, "N");
+    name_dim(p->any_steps, o, 1 - batch_axis, "T");
     fill(p, o);
     o = add(p, RECURRENT_W, 3, (const int64_t[]){d, width, p->input});
     o->constant = constants;
@@ -141,8 +141,8 @@ static void add_operands(struct program *p)
     }
     if (random_chance(&p->random, 50)) {
         o = add(p, RECURRENT_LENGTHS, 1, &p->batch);
-        o->constant = p->exact && !p->symbolic && random_chance(&p->random, 30);
-        name_dim(p, o, 0, "N");
+        o->constant = p->exact && !p->any_batch && random_chance(&p->random, 30);
+        name_dim(p->any_batch, o, 0, "N");
         for (int64_t i = 0; i < p->batch; i++)
             o->values[i] = (double)random_int(&p->random, 0, p->steps);
     }
@@ -282,7 +282,8 @@ static struct program *program_make(uint64_t seed, bool exact)
     p->input = random_int(&p->random, 1, most->input);
     p->hidden = random_int(&p->random, 1, most->hidden);
     p->batch_first = random_chance(&p->random, 40);
-    p->symbolic = random_chance(&p->random, 30);
+    p->any_steps = random_chance(&p->random, 40);
+    p->any_batch = random_chance(&p->random, 30);
     p->dtype = dtypes[random_int(&p->random, 0, 4)];
     for (int i = 0; i < RESULTS; i++)
         p->wanted[i] = i < results_of(p) && random_chance(&p->random, 60);

@@ -425,23 +425,30 @@ static void what_is_carried_is_written_with_rows(void **state)
 }
 
 /* What is stacked row by row is written by the kernel that computes the rows, of a number of
- * iterations that is known and more than a few, if anybody wants it. */
+ * iterations that is told before the first one and is not known to be few, if anybody wants it. */
 static void what_is_stacked_is_written_with_rows(void **state)
 {
     (void)state;
-#define STACKED(trips, row, results)                                                               \
-    "graph @g opset(\"\": 18) (%x: f32[50, 8], %h: f32[8]) -> (" results ") {\n"                   \
-    " %n = Constant() {value = i64[] " trips "}\n"                                                 \
-    " %z, %y = Loop@16(%n, _, %h) { body(%i: i64[], %c: bool[], %t: f32[8]) {\n"                   \
+#define STACKED_OF(rows, trips, row, results)                                                      \
+    "graph @g opset(\"\": 18) (%x: f32[" rows ", 8], %h: f32[8], %m: i64[]) -> (" results          \
+    ") {\n" trips " %z, %y = Loop@16(%n, _, %h) { body(%i: i64[], %c: bool[], %t: f32[8]) {\n"     \
     "  %a = access(%x, %i) {rule = [select(0, $0)]}\n  %u = Add(%a, %t)\n  %v = Tanh(%u)\n" row    \
     "  return(%c, %v, %r) } }\n return(" results ")\n}\n"
+#define STACKED(trips, row, results)                                                               \
+    STACKED_OF("50", " %n = Constant() {value = i64[] " trips "}\n", row, results)
     static const struct {
         const char *text;
         bool is_written;
     } loops[] = {{STACKED("50", "  %r = Neg(%v)\n", "%z, %y"), true},
                  {STACKED("50", "  %r = Identity(%v)\n", "%z, %y"), false},
                  {STACKED("3", "  %r = Neg(%v)\n", "%z, %y"), false},
-                 {STACKED("50", "  %r = Neg(%v)\n", "%z"), false}};
+                 {STACKED("50", "  %r = Neg(%v)\n", "%z"), false},
+                 {STACKED_OF("T",
+                             " %s = Shape(%x)\n %o = Constant() {value = i64[] 0}\n"
+                             " %n = Gather(%s, %o)\n",
+                             "  %r = Neg(%v)\n", "%z, %y"),
+                  true},
+                 {STACKED_OF("T", " %n = Identity(%m)\n", "  %r = Neg(%v)\n", "%z, %y"), false}};
     static const char *const names[] = {"infer", "write_stacks", "infer", "fuse"};
     struct ir_fusion fusion = {.classes = IR_FUSES_ALL & ~IR_FUSES_LOOPS,
                                .machine = &cost_gpu,

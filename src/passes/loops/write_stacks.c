@@ -10,8 +10,8 @@
  *
  * A stack is copied row by row, on a device one more thing to be launched in each iteration; the
  * kernel that computes the row may as well store it where it belongs. The other way round from
- * scan_outputs. Only of a known number of iterations, more than few, of float32 rows of known dims
- * that element-wise ops compute.
+ * scan_outputs. Only of a number of iterations that is told before the first one, and is not known
+ * to be small, of float32 rows of known dims that element-wise ops compute.
  *
  *   needs   types, a table of what kernels take, else nothing is done
  *   keeps   types
@@ -22,36 +22,71 @@
 #include "ir/rebuild.h"
 #include "ir/rule_draft.h"
 #include "passes/analysis/loops.h"
+#include "passes/maker.h"
 #include "passes/pass.h"
 
 #define LEAST_TRIPS 4 /* the zeros are a launch as well */
 
-/* The dims of the stack, if it may be written; false: it may not. */
+/* How many iterations there are, if that is told before, and as a size; NULL: it is not. */
+static const struct dim *trips_of(const struct loop *loop)
+{
+    const struct ir_value *count = ir_operand(loop->op, 0);
+    if (!count || !count->known || count->known->count != 1 || !count->known->elements[0] ||
+        loop_enters(loop) != LOOP_TRUE || loop_stays(loop) != LOOP_TRUE)
+        return NULL;
+    const struct dim *trips = count->known->elements[0];
+    int64_t number;
+    const bool few = dim_is_const(trips, &number) && number < LEAST_TRIPS;
+    return few || trips->low < 0 ? NULL : trips;
+}
+
+/* The dims of the stack, -1 for the first one where it is no number, if it may be written; false:
+ * it may not. */
 static bool read_stack(const struct loop *loop, uint32_t result, int64_t *dims)
 {
     const struct ir_value *stack = &loop->op->results[result];
     const struct ir_value *row = ir_operand(loop->ret, result + 1);
     const struct ir_type *type = stack->type;
-    int64_t trips;
     if (!stack->wanted || !stack->uses || type->kind != TYPE_TENSOR || type->rank < 1 ||
         type->dtype != TSSA_FLOAT || !row->op || row->op->parent != loop->body ||
-        row->op->info->cls != IR_CLASS_ELEMENTWISE || !loop_is_row(type, row->type) ||
-        !loop_trips(loop, &trips) || trips < LEAST_TRIPS)
+        row->op->info->cls != IR_CLASS_ELEMENTWISE || !loop_is_row(type, row->type))
         return false;
-    for (int i = 0; i < type->rank; i++)
+    if (!dim_is_const(type->dims[0], &dims[0]))
+        dims[0] = -1;
+    for (int i = 1; i < type->rank; i++)
         if (!dim_is_const(type->dims[i], &dims[i]))
             return false;
-    return dims[0] == trips;
+    return type->dims[0] == trips_of(loop);
 }
 
-static tssa_status *make_zeros(struct ir_op *at, int rank, const int64_t *dims,
+/* The dims of a stack of `rank` axes, as a list. */
+static tssa_status *make_shape(const struct loop *loop, int rank, const int64_t *dims,
+                               struct ir_value **shape)
+{
+    struct pass_maker m = {.at = loop->op, .graph = loop->body->graph};
+    struct ir_value *trips, *first, *rest;
+    if (dims[0] >= 0) {
+        *shape = pass_put(&m, ir_constant_ints(m.graph, 1, (size_t)rank, dims));
+        return m.status;
+    }
+    TRY(loop_make_trips(loop, &trips));
+    TRY(loop_make_unsqueeze(loop->op, trips, 0, &first));
+    *shape = first;
+    if (rank > 1) {
+        rest = pass_put(&m, ir_constant_ints(m.graph, 1, (size_t)rank - 1, dims + 1));
+        *shape = pass_make_with(&m, IR_OP_Concat, first, rest, "axis", 0);
+    }
+    return m.status;
+}
+
+static tssa_status *make_zeros(const struct loop *loop, int rank, const int64_t *dims,
                                struct ir_value **zeros)
 {
-    struct ir_op *shape = ir_constant_ints(at->parent->graph, 1, (size_t)rank, dims);
-    struct ir_op *fill = loop_make_op(at, IR_OP_ConstantOfShape, 1);
+    struct ir_value *shape;
+    TRY(make_shape(loop, rank, dims, &shape));
+    struct ir_op *fill = loop_make_op(loop->op, IR_OP_ConstantOfShape, 1);
     TRY_ALLOC(fill);
-    TRY(pass_insert(shape, fill));
-    ir_op_set_operand(fill, 0, &shape->results[0]);
+    ir_op_set_operand(fill, 0, shape);
     *zeros = &fill->results[0];
     return ir_infer_op_lenient(fill);
 }
@@ -83,7 +118,7 @@ static tssa_status *carry(struct pass_context *pass, const struct loop *loop, co
     struct ir_value *zeros, *written, *param = ir_block_add_param(loop->body);
     TRY_ALLOC(param);
     param->type = op->results[result].type;
-    TRY(make_zeros(op, param->type->rank, dims, &zeros));
+    TRY(make_zeros(loop, param->type->rank, dims, &zeros));
     TRY(make_assign(loop, param, ir_operand(loop->ret, result + 1), &written));
     ir_op_set_operand(loop->ret, result + 1, written);
     if (!ir_op_add_operand(op, zeros))
