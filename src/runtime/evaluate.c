@@ -28,6 +28,9 @@ void evaluator_init(struct evaluator *evaluator, const tssa_allocator *allocator
     evaluator->source = allocator;
     evaluator->limited = (tssa_allocator){evaluator, limited_allocate, limited_release};
     evaluator->refused = false;
+    evaluator->spare_of = NULL;
+    evaluator->spare = NULL;
+    evaluator->spare_bytes = 0;
     pool_init(&evaluator->pool, &evaluator->limited);
     arena_init(&evaluator->scratch, &evaluator->limited);
     device_context_open(&evaluator->device, device_find(NULL), &evaluator->limited, NULL);

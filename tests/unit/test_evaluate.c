@@ -31,6 +31,9 @@ static const struct tensor *evaluate(const char *text, struct ir_graph **graph)
     struct tensor *results[2] = {NULL};
     no_error(ir_parse(&allocator_default, text, strlen(text), graph));
     no_error(ir_infer_graph(*graph));
+    /* What another evaluator left on the stack is nothing to begin with. */
+    evaluator = (struct evaluator){
+        .spare_of = *graph, .spare = &evaluator, .spare_bytes = EVALUATOR_MAX_BYTES};
     evaluator_init(&evaluator, &allocator_default);
     no_error(evaluator_run(&evaluator, *graph, ir_block_return((*graph)->body)->prev, results));
     evaluator_free(&evaluator);
