@@ -14,7 +14,7 @@
  * One loop goes in both directions, so that a kernel may; a reversed one reads its inputs from
  * behind, and what it stacks is turned around. Sequences that end earlier keep their states by
  * Where. Float16 and bfloat16 are computed in float32, states included, as the host's kernels do
- * it.
+ * it. Weights that are constants are turned once, up to 64 MiB each, others in every run.
  *
  * What is left, with a remark: operands whose sizes are not known (those of X may be unknown but
  * for its last axis, and those of initial states must be the same), or are no numbers that the
