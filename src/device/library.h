@@ -104,6 +104,10 @@ bool library_same_problem(const struct library_problem *a, const struct library_
 /* Alignment of packed weights and of scratch memory in the host's memory. */
 #define LIBRARY_ALIGNMENT 64
 
+/* Weights of so many bytes at most, in the problem's type, are packed by the thread that asks for
+ * it: no others are started, be there as many as `threads` says. */
+#define LIBRARY_PACKED_ALONE ((size_t)1 << 20)
+
 /* A * B: a, b; convolution: x, weights, bias, and what is added. */
 enum { LIBRARY_WEIGHTS = 1, LIBRARY_BIAS, LIBRARY_ADDED, LIBRARY_OPERANDS };
 

@@ -210,6 +210,20 @@ static bool make_reorder(struct primitive *p, enum conv_operand operand, dnnl_pr
     return made;
 }
 
+static int packing_threads(const struct primitive *p)
+{
+    return onednn_packing_threads(dnnl_memory_desc_get_size(DESC(p->plain[WEIGHTS])), p->threads);
+}
+
+/* A reorder runs on as many threads as there were when it was made. */
+static bool make_packing(struct primitive *p, dnnl_primitive_attr_t attr)
+{
+    struct onednn_setting before = onednn_enter(packing_threads(p));
+    const bool made = make_reorder(p, WEIGHTS, attr);
+    onednn_leave(before);
+    return made;
+}
+
 /* Where the copies of operands lie in the scratch memory. */
 static void lay_out(struct primitive *p)
 {
@@ -236,7 +250,7 @@ static bool make(struct primitive *p, const struct conv_problem *c,
         !conv_describe(c, p->types, &given, false, p->plain))
         return false;
     need_scratch(p, p->conv.unit.scratch_bytes);
-    if (!make_reorder(p, SRC, attrs->reorder) || !make_reorder(p, WEIGHTS, attrs->reorder) ||
+    if (!make_reorder(p, SRC, attrs->reorder) || !make_packing(p, attrs->reorder) ||
         !make_reorder(p, DST, attrs->reorder) ||
         (c->added && p->reorders[DST].primitive)) /* what is added would be in another layout */
         return false;
@@ -290,7 +304,7 @@ static bool pack(const struct library_primitive *base, const void *weights, void
                  void *scratch)
 {
     const struct primitive *p = (const struct primitive *)base;
-    struct onednn_setting before = onednn_enter(p->threads);
+    struct onednn_setting before = onednn_enter(packing_threads(p));
     bool done = reorder(p, WEIGHTS, weights, packed, scratch);
     onednn_leave(before);
     return done;
@@ -332,8 +346,11 @@ static struct library_primitive *make_direct(struct cpu_engine *engine,
     p->base.table = &table;
     p->engine = (const struct onednn_engine *)engine;
     p->threads = (int)problem->threads;
-    if (find_types(p, problem) && make(p, &problem->conv, attrs))
+    if (find_types(p, problem) && make(p, &problem->conv, attrs)) {
+        if (p->types[SRC] == dnnl_f32 && strstr(p->name, "gemm"))
+            onednn_get_ready(engine); /* it calls sgemm */
         return &p->base;
+    }
     release(&p->base);
     return NULL;
 }

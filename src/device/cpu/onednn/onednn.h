@@ -26,6 +26,12 @@ struct onednn_setting {
 struct onednn_setting onednn_enter(int threads);
 void onednn_leave(struct onednn_setting before);
 
+/* How many of a problem's threads pack weights of so many bytes (LIBRARY_PACKED_ALONE). */
+int onednn_packing_threads(size_t bytes, int threads);
+
+/* As get_ready of struct cpu_provider. */
+void onednn_get_ready(struct cpu_engine *engine);
+
 /* Whether sums of products of bytes are exact: without VNNI pairs of them saturate in 16 bits. */
 bool onednn_sums_bytes(void);
 

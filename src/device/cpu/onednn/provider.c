@@ -31,6 +31,11 @@ void onednn_leave(struct onednn_setting before)
     omp_set_dynamic(before.dynamic);
 }
 
+int onednn_packing_threads(size_t bytes, int threads)
+{
+    return bytes <= LIBRARY_PACKED_ALONE ? 1 : threads;
+}
+
 bool onednn_sums_bytes(void)
 {
     const unsigned isa = (unsigned)dnnl_get_effective_cpu_isa();
@@ -63,7 +68,7 @@ static struct cpu_engine *onednn_open(void)
 /* Smaller matrices are multiplied by plain loops. */
 #define READY_SIZE 64
 
-static void onednn_get_ready(struct cpu_engine *base)
+void onednn_get_ready(struct cpu_engine *base)
 {
     struct onednn_engine *engine = (struct onednn_engine *)base;
     if (atomic_exchange_explicit(&engine->is_ready, true, memory_order_relaxed))

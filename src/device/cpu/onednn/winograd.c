@@ -131,16 +131,28 @@ static bool make_conv(struct winograd *p, const struct conv_problem *whole,
     return false;
 }
 
+static int packing_threads(const struct winograd *p)
+{
+    return onednn_packing_threads(dnnl_memory_desc_get_size(DESC(p->plain_weights)), p->threads);
+}
+
+/* A reorder runs on as many threads as there were when it was made. */
+static bool make_packing(struct winograd *p, dnnl_primitive_attr_t attr)
+{
+    struct onednn_setting before = onednn_enter(packing_threads(p));
+    const bool made = onednn_unit_reorder(&p->weights, p->engine, DESC(p->plain_weights),
+                                          DESC(p->conv.used[WEIGHTS]), attr);
+    onednn_leave(before);
+    return made && p->weights.primitive;
+}
+
 static bool make_weights(struct winograd *p, const struct conv_problem *c,
                          const struct onednn_attrs *attrs)
 {
     const dnnl_dims_t dims = {c->out_channels, c->in_channels, TAPS, TAPS};
-    desc_view used = DESC(p->conv.used[WEIGHTS]);
-    p->base.packed_bytes = dnnl_memory_desc_get_size(used);
+    p->base.packed_bytes = dnnl_memory_desc_get_size(DESC(p->conv.used[WEIGHTS]));
     return desc_make(&p->plain_weights, 4, dims, dnnl_f32, dnnl_abcd) &&
-           onednn_unit_reorder(&p->weights, p->engine, DESC(p->plain_weights), used,
-                               attrs->reorder) &&
-           p->weights.primitive;
+           make_packing(p, attrs->reorder);
 }
 
 static bool pays(const struct winograd *p, const struct conv_problem *c)
@@ -287,7 +299,7 @@ static bool pack(const struct library_primitive *base, const void *weights, void
                  void *scratch)
 {
     const struct winograd *p = (const struct winograd *)base;
-    struct onednn_setting before = onednn_enter(p->threads);
+    struct onednn_setting before = onednn_enter(packing_threads(p));
     const bool done = onednn_reorder(&p->weights, p->engine, DESC(p->plain_weights), weights,
                                      DESC(p->conv.used[WEIGHTS]), packed, scratch);
     onednn_leave(before);
