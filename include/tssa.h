@@ -739,7 +739,7 @@ TSSA_API tssa_status *tssa_session_profile_clear(tssa_session *session);
  * What the session has made with the library that computes some operators (oneDNN: convolutions).
  */
 typedef struct tssa_library_info {
-    /* made so far: code compiled for an operator and a shape, in its first run */
+    /* made so far: code compiled for an operator and a shape, before its first run or in it */
     size_t primitives;
     uint64_t nanoseconds; /* that making them took, and packing weights, if be it for the session */
     size_t packed_bytes;  /* weights held in the library's layouts now, besides the model's own */

@@ -11,6 +11,10 @@
 #include "base/clock.h"
 #include "base/float_mode.h"
 #include "base/hash.h"
+#include "runtime/ready.h"
+
+/* How long a session may take to be made besides, for what its first run would make. */
+#define READY_NANOSECONDS UINT64_C(40000000)
 
 static const tssa_allocator *allocator_of(const struct tssa_session *session)
 {
@@ -143,6 +147,8 @@ static tssa_status *fill_session(struct tssa_session *session, const struct tssa
         status = remark_loops(session->now, options);
     if (!status)
         status = compile_waiting(session, options);
+    if (!status)
+        status = plan_get_ready(session->now->plan, READY_NANOSECONDS);
     if (status) {
         ir_graph_free(second);
         return status;

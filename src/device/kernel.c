@@ -216,6 +216,31 @@ tssa_status *kernel_optional_tensor(const struct kernel_args *args, uint32_t ind
     return NULL;
 }
 
+bool kernel_has_shapes(const struct kernel_args *args)
+{
+    for (uint32_t i = 0; i < args->n_inputs; i++)
+        if (args->inputs[i] && args->inputs[i]->kind != TSSA_KIND_TENSOR)
+            return false;
+    return true;
+}
+
+bool kernel_knows_shapes(const struct kernel_args *args)
+{
+    return !args->guessed && kernel_has_shapes(args);
+}
+
+bool kernel_has_elements(const struct kernel_args *args, uint32_t index)
+{
+    const struct value *value = index < args->n_inputs ? args->inputs[index] : NULL;
+    return !value || (value->kind == TSSA_KIND_TENSOR && value->tensor.data);
+}
+
+tssa_status *kernel_check_result(tssa_dtype dtype, int rank, const int64_t *dims)
+{
+    size_t count, bytes;
+    return tensor_layout(dtype, rank, dims, &count, &bytes);
+}
+
 static tssa_status *element_error(const struct tensor *tensor, uint32_t index, const char *wanted)
 {
     char text[160];

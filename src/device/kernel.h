@@ -70,6 +70,7 @@ struct kernel_args {
     /* Per input of a device with memory of its own: it is small and in the host's, an argument of
      * the launch; NULL: none is, as on the host itself. */
     const bool *on_host;
+    bool guessed;                 /* of get_ready: some shapes are not those of runs */
     struct step_scratch *scratch; /* of the step; NULL: scratch memory comes from the pool */
     struct scratch_use scratch_use;
 };
@@ -114,6 +115,16 @@ struct kernel {
     tssa_status *(*prepare)(const struct ir_op *op, const struct kernel_setup *setup,
                             const void **state);
     tssa_status *(*run)(struct kernel_args *args);
+    /*
+     * Makes what `run` would first make of operands of these shapes with a library, and keeps it
+     * (library_get_ready), before a session's first run (runtime/ready.h). Of operands that are no
+     * constants it is given shapes without elements, data NULL. Where args->guessed, shapes may be
+     * others than those of runs: then nothing is kept but what the library itself keeps. An operand
+     * of which nobody knows the rank is a value that is no tensor. Outputs are not wanted. It
+     * computes nothing and starts no threads. An error says no more than that nothing was made:
+     * `run` makes it, or reports what is wrong. NULL: there is nothing to be made.
+     */
+    tssa_status *(*get_ready)(struct kernel_args *args);
     /* Gives back what the state holds outside of the arena; NULL where that is nothing. Called once
      * after a `prepare` that succeeded and left a state. */
     void (*release)(const void *state);
@@ -189,6 +200,13 @@ tssa_status *kernel_tensor(const struct kernel_args *args, uint32_t index,
 /* The same, NULL when absent. */
 tssa_status *kernel_optional_tensor(const struct kernel_args *args, uint32_t index,
                                     const struct tensor **tensor);
+/* For kernel.get_ready: has every operand that there is a shape? Is it that of runs? Has the
+ * operand elements, or is it absent? */
+bool kernel_has_shapes(const struct kernel_args *args);
+bool kernel_knows_shapes(const struct kernel_args *args);
+bool kernel_has_elements(const struct kernel_args *args, uint32_t index);
+/* The same: an error where `run` could have no such result, so that nobody multiplies its dims. */
+tssa_status *kernel_check_result(tssa_dtype dtype, int rank, const int64_t *dims);
 /* An integer tensor's elements as int64: at most `capacity`, else an error. */
 tssa_status *kernel_ints(const struct kernel_args *args, uint32_t index, int64_t *values,
                          size_t capacity, size_t *count);

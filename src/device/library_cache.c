@@ -350,6 +350,43 @@ void library_give(struct library_cache *cache, struct library_made *own, struct 
     pthread_mutex_unlock(&cache->lock);
 }
 
+/* ---- Before the first run -------------------------------------------------------------------- */
+
+static bool packs_alone(const struct library_cache *cache, const struct library_problem *problem,
+                        const struct library_weights *weights)
+{
+    if (problem->threads <= 1 || !cache->constant || !weights)
+        return true;
+    return (weights->widened_bytes ? weights->widened_bytes : tensor_bytes(weights->tensor)) <=
+           LIBRARY_PACKED_ALONE;
+}
+
+/* One that nobody keeps. */
+static bool try_problem(const struct library_cache *cache, const struct library_problem *problem)
+{
+    struct library_primitive *primitive =
+        cache->context->device->library->make(cache->context, problem);
+    if (primitive)
+        primitive->table->release(primitive);
+    return primitive != NULL;
+}
+
+tssa_status *library_get_ready(struct kernel_args *args, struct library_cache *cache,
+                               const struct library_problem *problem,
+                               const struct library_weights *weights, bool *made)
+{
+    struct library_made own, *taken;
+    *made = false;
+    if (args->guessed || !packs_alone(cache, problem, weights)) {
+        *made = try_problem(cache, problem);
+        return NULL;
+    }
+    TRY(library_take(args, cache, problem, weights, &own, &taken));
+    *made = taken->primitive != NULL;
+    library_give(cache, &own, taken);
+    return NULL;
+}
+
 /* ---- Running --------------------------------------------------------------------------------- */
 
 static tssa_status *run_made(struct kernel_args *args, const struct library_weights *weights,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a step keeps of its device's library: primitives, made at the first use of a problem, and
- * weights that are constants, packed once, for all steps of the plan that want them so.
- * Thread-safe.
+ * What a step keeps of its device's library: primitives, made at the first use of a problem or
+ * before (library_get_ready), and weights that are constants, packed once, for all steps of the
+ * plan that want them so. Thread-safe.
  */
 #ifndef TSSA_DEVICE_LIBRARY_CACHE_H
 #define TSSA_DEVICE_LIBRARY_CACHE_H
@@ -101,5 +101,15 @@ tssa_status *library_take(struct kernel_args *args, struct library_cache *cache,
                           const struct library_weights *weights, struct library_made *own,
                           struct library_made **made);
 void library_give(struct library_cache *cache, struct library_made *own, struct library_made *made);
+
+/*
+ * For kernel.get_ready: makes and keeps what library_compute would first make of the problem; no
+ * threads are started. Where packing the weights would start some, they are packed by the first
+ * run: then, and where args->guessed, nothing is kept but the code that was compiled, by a library
+ * that keeps it. *made: it was not declined.
+ */
+tssa_status *library_get_ready(struct kernel_args *args, struct library_cache *cache,
+                               const struct library_problem *problem,
+                               const struct library_weights *weights, bool *made);
 
 #endif

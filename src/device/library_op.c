@@ -74,9 +74,7 @@ tssa_status *library_op_problem(const struct library_op *op, const struct kernel
 
 /* ---- Of types -------------------------------------------------------------------------------- */
 
-/* The type alone, where all of its dims are known; false, too, where no tensor can be of it: who
- * multiplies dims of one that exists need not look for overflows. */
-static bool find_dims(const struct ir_value *value, struct tensor *tensor)
+bool library_op_dims(const struct ir_value *value, struct tensor *tensor)
 {
     const struct ir_type *type = value->type;
     size_t count, bytes;
@@ -98,12 +96,12 @@ bool library_op_known(const struct ir_op *op, struct library_problem *problem)
     operands given = {NULL};
     struct library_op decoded;
     bool one = false;
-    if (form_of(op) == LIBRARY_NONE || !find_dims(&op->results[0], &result))
+    if (form_of(op) == LIBRARY_NONE || !library_op_dims(&op->results[0], &result))
         return false;
     for (uint32_t i = 0; i < op->n_operands && i < LIBRARY_OPERANDS; i++) {
         const struct ir_value *value = ir_operand(op, i);
         given[i] = value ? &tensors[i] : NULL;
-        if (value && !find_dims(value, &tensors[i]))
+        if (value && !library_op_dims(value, &tensors[i]))
             return false;
     }
     if (!given[0] || !given[1])

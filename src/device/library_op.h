@@ -29,6 +29,10 @@ struct library_op {
 
 tssa_status *library_op_decode(const struct ir_op *op, struct library_op *decoded);
 
+/* The value's type as a tensor without elements, where all of its dims are known; false, too, where
+ * no tensor can be of it: who multiplies dims of one that exists need not look for overflows. */
+bool library_op_dims(const struct ir_value *value, struct tensor *tensor);
+
 /* The problem that every run is, where all dims are known and it is one call; false: it is not. */
 bool library_op_known(const struct ir_op *op, struct library_problem *problem);
 

@@ -5,6 +5,7 @@
  * rounded again; everything else is the reference's.
  */
 #include "kernels/cpu/contraction/conv_library.h"
+#include "kernels/cpu/lib/axes.h"
 #include "kernels/cpu/lib/lines.h"
 
 extern const struct kernel cpu_kernel_Conv;
@@ -101,19 +102,26 @@ static void round_row(const void *context, int64_t channel, const void *sums, in
     convert_elements(count, computed_in(y->dtype), sums, 1, y->dtype, out, 1, &convert_default);
 }
 
+/* dims: of the result. */
+static tssa_status *open_job(const struct kernel_args *args, struct conv_job *job, int64_t *dims)
+{
+    const struct conv_state *state = args->state;
+    TRY(kernel_tensor(args, 0, &job->x));
+    TRY(kernel_tensor(args, 1, &job->w));
+    TRY(kernel_optional_tensor(args, 2, &job->bias));
+    if (!dtype_in(T_FLOAT, job->x->dtype) || job->w->dtype != job->x->dtype ||
+        (job->bias && job->bias->dtype != job->x->dtype))
+        return ERROR(TSSA_RUNTIME, "the operands must be of one float type");
+    return conv_resolve(&state->attrs, job, dims);
+}
+
 static tssa_status *run_Conv(struct kernel_args *args)
 {
     const struct conv_state *state = args->state;
     struct conv_job job = {0};
     struct tensor *y;
     int64_t dims[TSSA_MAX_RANK];
-    TRY(kernel_tensor(args, 0, &job.x));
-    TRY(kernel_tensor(args, 1, &job.w));
-    TRY(kernel_optional_tensor(args, 2, &job.bias));
-    if (!dtype_in(T_FLOAT, job.x->dtype) || job.w->dtype != job.x->dtype ||
-        (job.bias && job.bias->dtype != job.x->dtype))
-        return ERROR(TSSA_RUNTIME, "the operands must be of one float type");
-    TRY(conv_resolve(&state->attrs, &job, dims));
+    TRY(open_job(args, &job, dims));
     TRY(kernel_output(args, 0, job.x->dtype, job.x->rank, dims, &y));
     if (!y)
         return NULL;
@@ -125,5 +133,24 @@ static tssa_status *run_Conv(struct kernel_args *args)
     return conv_reference(args, &job, NULL, y, round_row, y);
 }
 
-const struct kernel cpu_kernel_Conv = {
-    .prepare = conv_prepare, .run = run_Conv, .release = conv_release, .packs = 1};
+/* Of DOUBLE nothing is asked for; halves are what they are widened to. */
+static tssa_status *conv_get_ready(struct kernel_args *args)
+{
+    const struct conv_state *state = args->state;
+    struct conv_job job = {0};
+    int64_t dims[TSSA_MAX_RANK];
+    bool made;
+    if (!kernel_has_shapes(args))
+        return NULL;
+    TRY(open_job(args, &job, dims));
+    TRY(kernel_check_result(job.x->dtype, job.x->rank, dims));
+    if (job.x->dtype == TSSA_DOUBLE || dims_product(dims, 0, job.x->rank) == 0)
+        return NULL;
+    return conv_library_get_ready(args, state->library, &job, &made);
+}
+
+const struct kernel cpu_kernel_Conv = {.prepare = conv_prepare,
+                                       .run = run_Conv,
+                                       .get_ready = conv_get_ready,
+                                       .release = conv_release,
+                                       .packs = 1};

@@ -22,26 +22,48 @@ static void widen(const struct tensor *from, void *to)
                      &convert_default);
 }
 
-tssa_status *conv_library(struct kernel_args *args, struct library_cache *cache,
-                          const struct conv_job *job, float *y, bool *done)
+/* False: there is none, or it is not worth it. */
+static bool asks_library(struct kernel_args *args, struct library_cache *cache,
+                         const struct conv_job *job, struct library_problem *problem)
 {
-    const struct tensor *w = job->w;
-    struct library_problem problem;
-    *done = false;
-    if (work_of(job) < CONV_MIN_WORK || !conv_problem(job, TSSA_FLOAT, &problem))
-        return NULL;
-    problem.threads =
+    if (work_of(job) < CONV_MIN_WORK || !conv_problem(job, TSSA_FLOAT, problem))
+        return false;
+    problem->threads =
         cpu_library_threads(cache->context, args->env->team ? args->env->team->threads : 1);
-    if (!problem.threads)
-        return NULL;
-    if (job->added && job->added->data != y)
-        memcpy(y, job->added->data, tensor_count(job->added) * sizeof *y);
-    const struct library_weights weights = {
+    return problem->threads > 0;
+}
+
+static struct library_weights weights_of(const struct tensor *w)
+{
+    return (struct library_weights){
         .tensor = w,
         .widened_bytes = w->dtype == TSSA_FLOAT ? 0 : tensor_count(w) * sizeof(float),
         .widen = widen};
+}
+
+tssa_status *conv_library(struct kernel_args *args, struct library_cache *cache,
+                          const struct conv_job *job, float *y, bool *done)
+{
+    const struct library_weights weights = weights_of(job->w);
+    struct library_problem problem;
+    *done = false;
+    if (!asks_library(args, cache, job, &problem))
+        return NULL;
+    if (job->added && job->added->data != y)
+        memcpy(y, job->added->data, tensor_count(job->added) * sizeof *y);
     struct library_call call = {
-        .operands = {{job->x->data, 0}, {w->data, 0}, {job->bias ? job->bias->data : NULL, 0}},
+        .operands = {{job->x->data, 0}, {job->w->data, 0}, {job->bias ? job->bias->data : NULL, 0}},
         .result = {y, 0}};
     return library_compute(args, cache, &problem, &weights, &call, done);
+}
+
+tssa_status *conv_library_get_ready(struct kernel_args *args, struct library_cache *cache,
+                                    const struct conv_job *job, bool *made)
+{
+    const struct library_weights weights = weights_of(job->w);
+    struct library_problem problem;
+    *made = false;
+    return asks_library(args, cache, job, &problem)
+               ? library_get_ready(args, cache, &problem, &weights, made)
+               : NULL;
 }

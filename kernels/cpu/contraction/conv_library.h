@@ -14,4 +14,8 @@
 tssa_status *conv_library(struct kernel_args *args, struct library_cache *cache,
                           const struct conv_job *job, float *y, bool *done);
 
+/* For kernel.get_ready, of such a job without elements; *made: the library has not declined. */
+tssa_status *conv_library_get_ready(struct kernel_args *args, struct library_cache *cache,
+                                    const struct conv_job *job, bool *made);
+
 #endif

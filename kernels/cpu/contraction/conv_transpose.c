@@ -12,6 +12,7 @@
 #include "device/conv_transpose.h"
 #include "kernels/cpu/contraction/conv.h"
 #include "kernels/cpu/lib/add_back.h"
+#include "kernels/cpu/lib/axes.h"
 #include "kernels/cpu/lib/gemm.h"
 #include "kernels/cpu/lib/lines.h"
 
@@ -114,6 +115,19 @@ static int64_t channels_together(const struct job *job)
     return fit < group ? fit : group;
 }
 
+/* What makes the columns of `n` channels of one group, without the places of its operands. */
+static struct gemm product_of(const struct job *job, int64_t n)
+{
+    const int64_t taps = job->window.kernel_count, size = job->window.out_count;
+    return (struct gemm){.m = n * taps,
+                         .n = size,
+                         .k = job->in_channels / job->groups,
+                         .a_row = 1,
+                         .a_column = job->out_channels / job->groups * taps,
+                         .b_row = size,
+                         .b_column = 1};
+}
+
 /* The columns' `n` channels, which are of one group: weights, turned, times the input. */
 static tssa_status *multiply(struct kernel_args *args, const struct columns *columns, int64_t n,
                              void *to)
@@ -125,16 +139,10 @@ static tssa_status *multiply(struct kernel_args *args, const struct columns *col
     const int64_t first = columns->channel / out_group * in_group; /* input channel */
     const int64_t x = (columns->item * job->in_channels + first) * size;
     const int64_t w = (first * out_group + columns->channel % out_group) * taps;
-    const struct gemm gemm = {.m = n * taps,
-                              .n = size,
-                              .k = in_group,
-                              .a = job->w + (size_t)w * job->width,
-                              .a_row = 1,
-                              .a_column = out_group * taps,
-                              .b = job->x + (size_t)x * job->width,
-                              .b_row = size,
-                              .b_column = 1,
-                              .c = to};
+    struct gemm gemm = product_of(job, n);
+    gemm.a = job->w + (size_t)w * job->width;
+    gemm.b = job->x + (size_t)x * job->width;
+    gemm.c = to;
     return gemm_compute(args, job->library, job->dtype, &gemm);
 }
 
@@ -183,8 +191,6 @@ static tssa_status *compute(struct kernel_args *args, struct job *job, int64_t b
     struct buffer *wide[2] = {NULL};
     const void *elements[2] = {NULL};
     tssa_status *status = NULL;
-    job->dtype = computed_in(operands[0]->dtype);
-    job->width = tssa_dtype_size(job->dtype);
     job->bias = operands[2];
     for (int i = 0; i < 2 && !status; i++)
         status = elements_as(args, operands[i], job->dtype, &elements[i], &wide[i]);
@@ -197,28 +203,61 @@ static tssa_status *compute(struct kernel_args *args, struct job *job, int64_t b
     return status;
 }
 
-static tssa_status *run_ConvTranspose(struct kernel_args *args)
+/* dims: of the result. */
+static tssa_status *open_job(const struct kernel_args *args, struct job *job,
+                             const struct tensor **operands, int64_t *dims)
 {
     const struct transpose_state *state = args->state;
-    const struct tensor *operands[3];
     struct conv_job geometry = {0};
-    int64_t dims[TSSA_MAX_RANK];
     TRY(typed_tensor(args, 0, &operands[0]));
     TRY(typed_tensor(args, 1, &operands[1]));
     geometry.x = operands[0];
     geometry.w = operands[1];
     TRY(conv_transpose_resolve(&state->attrs, &geometry, dims));
     TRY(typed_vector(args, 2, geometry.out_channels, true, &operands[2]));
-    struct job job = {.window = geometry.window,
-                      .groups = geometry.groups,
-                      .in_channels = geometry.in_channels,
-                      .out_channels = geometry.out_channels,
-                      .library = state->library};
-    TRY(kernel_output(args, 0, geometry.x->dtype, geometry.x->rank, dims, &job.y));
+    *job = (struct job){.window = geometry.window,
+                        .groups = geometry.groups,
+                        .in_channels = geometry.in_channels,
+                        .out_channels = geometry.out_channels,
+                        .library = state->library,
+                        .dtype = computed_in(operands[0]->dtype)};
+    job->width = tssa_dtype_size(job->dtype);
+    return NULL;
+}
+
+static tssa_status *run_ConvTranspose(struct kernel_args *args)
+{
+    const struct tensor *operands[3];
+    struct job job;
+    int64_t dims[TSSA_MAX_RANK];
+    TRY(open_job(args, &job, operands, dims));
+    TRY(kernel_output(args, 0, operands[0]->dtype, operands[0]->rank, dims, &job.y));
     if (!job.y || tensor_count(job.y) == 0)
         return NULL;
     return compute(args, &job, dims[0], operands);
 }
 
-const struct kernel cpu_kernel_ConvTranspose = {
-    .prepare = conv_transpose_prepare, .run = run_ConvTranspose, .release = conv_transpose_release};
+/* The products that `sum` is made of: of so many channels, and what of a group is left. */
+static tssa_status *conv_transpose_get_ready(struct kernel_args *args)
+{
+    const struct tensor *operands[3];
+    struct job job;
+    int64_t dims[TSSA_MAX_RANK];
+    size_t bytes, plane;
+    if (!kernel_knows_shapes(args))
+        return NULL;
+    TRY(open_job(args, &job, operands, dims));
+    TRY(kernel_check_result(operands[0]->dtype, operands[0]->rank, dims));
+    if (dims_product(dims, 0, operands[0]->rank) == 0)
+        return NULL;
+    TRY(sizes(&job, &bytes, &plane));
+    const int64_t together = channels_together(&job), group = job.out_channels / job.groups;
+    const struct gemm most = product_of(&job, together), rest = product_of(&job, group % together);
+    TRY(gemm_get_ready(args, job.library, job.dtype, &most));
+    return gemm_get_ready(args, job.library, job.dtype, &rest);
+}
+
+const struct kernel cpu_kernel_ConvTranspose = {.prepare = conv_transpose_prepare,
+                                                .run = run_ConvTranspose,
+                                                .get_ready = conv_transpose_get_ready,
+                                                .release = conv_transpose_release};

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kernels/cpu/contraction/conv_library.h"
+#include "kernels/cpu/lib/axes.h"
 
 extern const struct kernel cpu_kernel_convolve;
 
@@ -61,22 +62,29 @@ static void keep_sums(const void *context, int64_t channel, const void *sums, in
     memcpy(out, sums, (size_t)count * sizeof(float));
 }
 
-/* The sums of the job, with channels first. */
+/* The job whose sums are the job's, with channels first. */
+static struct conv_job plain_of(const struct conv_job *job, const struct tensor *x)
+{
+    struct conv_job plain = *job;
+    plain.x = x;
+    plain.x_last = plain.y_last = false;
+    plain.added = NULL;
+    plain.after = AFTER_NOTHING;
+    plain.a = plain.b = 0;
+    return plain;
+}
+
+/* These sums. */
 static tssa_status *plain_sums(struct kernel_args *args, const struct conv_job *job, float *x_first,
                                struct tensor *sums)
 {
-    struct conv_job plain = *job;
     struct tensor x = *job->x;
+    const struct conv_job plain = plain_of(job, &x);
     bool done;
     if (job->x_last && tensor_count(&x) > 0) {
         convolve_turn(job->batch, job->window.in_count, job->in_channels, x.data, x_first);
         x.data = x_first;
     }
-    plain.x = &x;
-    plain.x_last = plain.y_last = false;
-    plain.added = NULL;
-    plain.after = AFTER_NOTHING;
-    plain.a = plain.b = 0;
     TRY(conv_library(args, &state_of(args)->library, &plain, sums->data, &done));
     if (done)
         return NULL;
@@ -124,7 +132,7 @@ static void dims_last(int rank, int64_t *dims)
     dims[rank - 1] = channels;
 }
 
-static tssa_status *open_operands(struct kernel_args *args, struct conv_job *job)
+static tssa_status *open_operands(const struct kernel_args *args, struct conv_job *job)
 {
     TRY(kernel_tensor(args, CONVOLVE_X, &job->x));
     TRY(kernel_tensor(args, CONVOLVE_W, &job->w));
@@ -145,32 +153,61 @@ static tssa_status *check_added(const struct tensor *added, int rank, const int6
     return NULL;
 }
 
-static tssa_status *run_convolve(struct kernel_args *args)
+/* The job, whose x, of dims channels first, is *x; dims: of the result, as it lies. */
+static tssa_status *open_job(const struct kernel_args *args, struct conv_job *job, struct tensor *x,
+                             int64_t *dims)
 {
     const struct convolve_state *state = state_of(args);
-    struct conv_job job = {.x_last = state->x_last,
-                           .y_last = state->y_last,
-                           .after = state->after,
-                           .a = state->a,
-                           .b = state->b,
-                           .winograd = state->winograd};
+    *job = (struct conv_job){.x_last = state->x_last,
+                             .y_last = state->y_last,
+                             .after = state->after,
+                             .a = state->a,
+                             .b = state->b,
+                             .winograd = state->winograd};
+    TRY(open_operands(args, job));
+    *x = *job->x;
+    if (job->x_last && x->rank >= 3)
+        dims_first(x->rank, x->dims);
+    job->x = x;
+    TRY(conv_resolve(&state->attrs, job, dims));
+    if (job->y_last)
+        dims_last(x->rank, dims);
+    return check_added(job->added, x->rank, dims);
+}
+
+static tssa_status *run_convolve(struct kernel_args *args)
+{
+    struct conv_job job;
     struct tensor x, *y;
     int64_t dims[TSSA_MAX_RANK];
     bool done = false;
-    TRY(open_operands(args, &job));
-    x = *job.x;
-    if (job.x_last && x.rank >= 3)
-        dims_first(x.rank, x.dims);
-    job.x = &x;
-    TRY(conv_resolve(&state->attrs, &job, dims));
-    if (job.y_last)
-        dims_last(x.rank, dims);
-    TRY(check_added(job.added, x.rank, dims));
+    TRY(open_job(args, &job, &x, dims));
     TRY(kernel_output(args, 0, TSSA_FLOAT, x.rank, dims, &y));
     if (!y || tensor_count(y) == 0)
         return NULL;
     TRY(conv_library(args, &state_of(args)->library, &job, y->data, &done));
     return done ? NULL : compute_plain(args, &job, y);
+}
+
+/* What the library declines is asked for once more, in plain layouts. */
+static tssa_status *get_ready(struct kernel_args *args)
+{
+    struct library_cache *library = &state_of(args)->library;
+    struct conv_job job;
+    struct tensor x;
+    int64_t dims[TSSA_MAX_RANK];
+    bool made;
+    if (!kernel_has_shapes(args))
+        return NULL;
+    TRY(open_job(args, &job, &x, dims));
+    TRY(kernel_check_result(TSSA_FLOAT, x.rank, dims));
+    if (dims_product(dims, 0, x.rank) == 0)
+        return NULL;
+    TRY(conv_library_get_ready(args, library, &job, &made));
+    if (made)
+        return NULL;
+    const struct conv_job plain = plain_of(&job, &x);
+    return conv_library_get_ready(args, library, &plain, &made);
 }
 
 /* What is added may be changed into the result. */
@@ -182,6 +219,7 @@ static bool may_lie_on(const struct ir_op *op, uint32_t result, uint32_t operand
 
 const struct kernel cpu_kernel_convolve = {.prepare = prepare,
                                            .run = run_convolve,
+                                           .get_ready = get_ready,
                                            .release = release,
                                            .packs = CONVOLVE_W,
                                            .may_lie_on = may_lie_on};

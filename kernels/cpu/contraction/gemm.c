@@ -23,7 +23,6 @@ static tssa_status *gemm_prepare(const struct ir_op *op, const struct kernel_set
     TRY(gemm_panels_make(setup, op, attrs->transposed, &attrs->panels));
     library_cache_open(&attrs->library, setup, gemm_weights(op) != NULL);
     gemm_panels_hold(&attrs->library, op, attrs->panels);
-    gemm_get_ready(&attrs->library, op, attrs->panels);
     *state = attrs;
     return NULL;
 }
@@ -148,7 +147,8 @@ struct gemm_job {
     int64_t row, column;
 };
 
-static tssa_status *find_gemm(struct kernel_args *args, struct gemm_job *job)
+/* All but where the result lies. */
+static tssa_status *open_job(const struct kernel_args *args, struct gemm_job *job)
 {
     const struct tensor **a = &job->operands[0], **b = &job->operands[1], **c = &job->operands[2];
     struct gemm *gemm = &job->gemm;
@@ -162,16 +162,31 @@ static tssa_status *find_gemm(struct kernel_args *args, struct gemm_job *job)
         return ERROR(TSSA_RUNTIME, "the operands must be matrices of one type");
     if (*c)
         TRY(gemm_bias_steps(*c, gemm->m, gemm->n, &job->row, &job->column));
-    TRY(kernel_output(args, 0, (*a)->dtype, 2, (const int64_t[]){gemm->m, gemm->n}, &job->y));
-    gemm->c = job->y ? job->y->data : NULL;
     gemm->panels = job->attrs->panels;
     gemm->weights = job->attrs->library.constant ? *b : NULL;
+    return NULL;
+}
+
+static tssa_status *find_gemm(struct kernel_args *args, struct gemm_job *job)
+{
+    struct gemm *gemm = &job->gemm;
+    TRY(open_job(args, job));
+    TRY(kernel_output(args, 0, job->operands[0]->dtype, 2, (const int64_t[]){gemm->m, gemm->n},
+                      &job->y));
+    gemm->c = job->y ? job->y->data : NULL;
     return NULL;
 }
 
 static bool is_unit(const struct gemm_job *job)
 {
     return job->attrs->alpha == 1 && job->attrs->beta == 1;
+}
+
+/* As gemm_of_halves computes it, which asks no library. */
+static bool is_of_halves(const struct gemm_job *job)
+{
+    const tssa_dtype dtype = job->operands[0]->dtype;
+    return (!is_unit(job) || job->operands[2]) && (dtype == TSSA_FLOAT16 || dtype == TSSA_BFLOAT16);
 }
 
 /* What is left to be done when y is the product. */
@@ -191,12 +206,25 @@ static tssa_status *run_Gemm(struct kernel_args *args)
     struct tensor *y = job.y;
     if (!y)
         return NULL;
-    if ((!is_unit(&job) || job.operands[2]) &&
-        (y->dtype == TSSA_FLOAT16 || y->dtype == TSSA_BFLOAT16))
+    if (is_of_halves(&job))
         return gemm_of_halves(args, attrs, job.operands, &job.gemm, job.row, job.column, y);
     TRY(gemm_compute(args, &attrs->library, y->dtype, &job.gemm));
     finish_gemm(&job, y, job.operands[2]);
     return NULL;
+}
+
+static tssa_status *gemm_kernel_get_ready(struct kernel_args *args)
+{
+    struct gemm_attrs *attrs = (void *)args->state;
+    struct gemm_job job;
+    if (!kernel_knows_shapes(args)) {
+        gemm_get_ready_unknown(&attrs->library, args->op->results[0].type->dtype, attrs->panels);
+        return NULL;
+    }
+    TRY(open_job(args, &job));
+    const tssa_dtype dtype = job.operands[0]->dtype;
+    TRY(kernel_check_result(dtype, 2, (const int64_t[]){job.gemm.m, job.gemm.n}));
+    return is_of_halves(&job) ? NULL : gemm_get_ready(args, &attrs->library, dtype, &job.gemm);
 }
 
 /* The same, by a call that is set up. */
@@ -239,6 +267,7 @@ static bool gemm_set_up(struct kernel_args *args, const bool *known, struct kern
 
 const struct kernel cpu_kernel_Gemm = {.prepare = gemm_prepare,
                                        .run = run_Gemm,
+                                       .get_ready = gemm_kernel_get_ready,
                                        .release = gemm_release,
                                        .packs = 1,
                                        .set_up = gemm_set_up,

@@ -16,7 +16,6 @@ static tssa_status *matmul_prepare(const struct ir_op *op, const struct kernel_s
     TRY(gemm_panels_make(setup, op, (struct gemm_transposed){false, false}, &own->panels));
     library_cache_open(&own->library, setup, gemm_weights(op) != NULL);
     gemm_panels_hold(&own->library, op, own->panels);
-    gemm_get_ready(&own->library, op, own->panels);
     *state = own;
     return NULL;
 }
@@ -135,23 +134,32 @@ struct matmul_job {
     struct gemm first; /* c NULL: nobody wants it */
 };
 
-static tssa_status *find_matmul(struct kernel_args *args, struct matmul_job *job)
+/* All but where the result lies; *rank and dims: of it. */
+static tssa_status *open_job(const struct kernel_args *args, struct matmul_job *job, int *rank,
+                             int64_t *dims)
 {
     const struct tensor *a, *b;
-    struct tensor *out;
-    int64_t dims[TSSA_MAX_RANK];
-    int rank;
     TRY(kernel_tensor(args, 0, &a));
     TRY(kernel_tensor(args, 1, &b));
     if (a->dtype != b->dtype)
         return ERROR(TSSA_RUNTIME, "the operands are of different types, %s and %s",
                      tssa_dtype_name(a->dtype), tssa_dtype_name(b->dtype));
     TRY(matmul_resolve(a, b, &job->mm));
-    matmul_dims(&job->mm, a, b, &rank, dims);
-    TRY(kernel_output(args, 0, a->dtype, rank, dims, &out));
+    matmul_dims(&job->mm, a, b, rank, dims);
     matmul_fold_rows(&job->mm);
     job->dtype = a->dtype;
-    job->first = first_of(args->state, &job->mm, a, b, out ? out->data : NULL);
+    job->first = first_of(args->state, &job->mm, a, b, NULL);
+    return NULL;
+}
+
+static tssa_status *find_matmul(struct kernel_args *args, struct matmul_job *job)
+{
+    struct tensor *out;
+    int64_t dims[TSSA_MAX_RANK];
+    int rank;
+    TRY(open_job(args, job, &rank, dims));
+    TRY(kernel_output(args, 0, job->dtype, rank, dims, &out));
+    job->first.c = out ? out->data : NULL;
     return NULL;
 }
 
@@ -163,6 +171,26 @@ static tssa_status *run_MatMul(struct kernel_args *args)
     TRY(find_matmul(args, &job));
     return job.first.c ? matmul_batches(args, &state->library, job.dtype, &job.mm, &job.first)
                        : NULL;
+}
+
+/* As matmul_batches has it. */
+static tssa_status *matmul_get_ready(struct kernel_args *args)
+{
+    struct matmul_state *state = (void *)args->state;
+    struct matmul_job job;
+    int64_t dims[TSSA_MAX_RANK];
+    int rank;
+    if (!kernel_knows_shapes(args)) {
+        gemm_get_ready_unknown(&state->library, args->op->results[0].type->dtype, state->panels);
+        return NULL;
+    }
+    TRY(open_job(args, &job, &rank, dims));
+    TRY(kernel_check_result(job.dtype, rank, dims));
+    if (job.mm.batches == 0)
+        return NULL;
+    return job.mm.batches > 1 && are_small(job.dtype, &job.first)
+               ? gemm_loop_get_ready(args, &state->library, job.dtype, &job.first)
+               : gemm_get_ready(args, &state->library, job.dtype, &job.first);
 }
 
 /* A call of products that need no library, of one or of small ones; see kernel.set_up. */
@@ -209,6 +237,7 @@ static bool matmul_set_up(struct kernel_args *args, const bool *known, struct ke
 
 const struct kernel cpu_kernel_MatMul = {.prepare = matmul_prepare,
                                          .run = run_MatMul,
+                                         .get_ready = matmul_get_ready,
                                          .release = matmul_release,
                                          .packs = 1,
                                          .set_up = matmul_set_up,

@@ -5,7 +5,6 @@
 
 #include "base/clones.h"
 #include "device/cpu/provider.h"
-#include "device/library_op.h"
 #include "kernels/cpu/lib/gemm_dots.h"
 #include "kernels/cpu/lib/gemm_panels.h"
 #include "kernels/cpu/lib/gemm_rows.h"
@@ -177,47 +176,34 @@ static bool asks_library(struct library_cache *library, tssa_dtype dtype, const 
     return problem->threads > 0;
 }
 
-void gemm_get_ready(struct library_cache *library, const struct ir_op *op, const void *panels)
-{
-    const struct tensor *matrix = ir_value_constant(ir_operand(op, 1));
-    struct library_problem known, asked;
-    if (!library_op_known(op, &known)) {
-        if (matrix && matrix->dtype == TSSA_FLOAT && matrix->rank == 2)
-            cpu_library_get_ready(library->context);
-        return;
-    }
-    const struct matmul_problem *p = &known.matmul;
-    const struct gemm gemm = {.m = p->m,
-                              .n = p->n,
-                              .k = p->k,
-                              .a_row = p->a_row,
-                              .a_column = p->a_column,
-                              .b_row = p->b_row,
-                              .b_column = p->b_column};
-    if (!(panels && gemm.m == 1) &&
-        asks_library(library, (tssa_dtype)known.dtype, &gemm, 1, false, &asked))
-        cpu_library_get_ready(library->context);
-}
-
 static struct library_call call_of(const struct gemm *gemm)
 {
     return (struct library_call){.operands = {{(void *)gemm->a, 0}, {(void *)gemm->b, 0}},
                                  .result = {gemm->c, 0}};
 }
 
-/* `weights` NULL: b is another one in each run. */
+/* As asks_library. `weights` NULL: b is another one in each run. */
+static bool find_problem(const struct kernel_args *args, struct library_cache *library,
+                         tssa_dtype dtype, const struct gemm *gemm,
+                         const struct library_weights *weights, struct library_problem *problem)
+{
+    const struct team *team = args->env->team;
+    if (!asks_library(library, dtype, gemm, team ? team->threads : 1,
+                      weights && weights->widened_bytes, problem))
+        return false;
+    problem->matmul.b_constant = weights != NULL;
+    return true;
+}
+
 static tssa_status *by_library(struct kernel_args *args, struct library_cache *library,
                                tssa_dtype dtype, const struct gemm *gemm,
                                const struct library_weights *weights, bool *done)
 {
-    const struct team *team = args->env->team;
     struct library_problem problem;
     struct library_call call = call_of(gemm);
     *done = false;
-    if (!asks_library(library, dtype, gemm, team ? team->threads : 1,
-                      weights && weights->widened_bytes, &problem))
+    if (!find_problem(args, library, dtype, gemm, weights, &problem))
         return NULL;
-    problem.matmul.b_constant = weights != NULL;
     return library_compute(args, library, &problem, weights, &call, done);
 }
 
@@ -228,12 +214,25 @@ struct widened {
     struct buffer *a, *b, *c;
 };
 
-/* A matrix of rows or of columns that are dense, in float32; its steps become the copy's. */
+static bool is_turned(int64_t row, int64_t column)
+{
+    return row == 1 && column != 1;
+}
+
+/* Of a matrix of rows or of columns the steps in a dense copy. */
+static void find_dense(int64_t rows, int64_t columns, int64_t *row, int64_t *column)
+{
+    const bool turned = is_turned(*row, *column);
+    *row = turned ? 1 : columns;
+    *column = turned ? rows : 1;
+}
+
+/* Such a matrix, dense and in float32; its steps become the copy's. */
 static tssa_status *widen(struct kernel_args *args, tssa_dtype dtype, const void *from,
                           int64_t rows, int64_t columns, int64_t *row, int64_t *column,
                           struct buffer **out)
 {
-    const bool turned = *row == 1 && *column != 1;
+    const bool turned = is_turned(*row, *column);
     const int64_t lines = turned ? columns : rows, length = turned ? rows : columns,
                   step = turned ? *column : *row, apart = turned ? 1 : *column;
     size_t count, bytes, width = tssa_dtype_size(dtype);
@@ -242,8 +241,7 @@ static tssa_status *widen(struct kernel_args *args, tssa_dtype dtype, const void
     for (int64_t i = 0; i < lines; i++)
         convert_elements(length, dtype, (const char *)from + (size_t)(i * step) * width, apart,
                          TSSA_FLOAT, (float *)(*out)->data + i * length, 1, &convert_default);
-    *row = turned ? 1 : columns;
-    *column = turned ? rows : 1;
+    find_dense(rows, columns, row, column);
     return NULL;
 }
 
@@ -253,15 +251,20 @@ static void widen_weights(const struct tensor *from, void *to)
                      &convert_default);
 }
 
+static struct library_weights wide_weights(const struct tensor *tensor)
+{
+    return (struct library_weights){.tensor = tensor,
+                                    .widened_bytes =
+                                        tensor ? tensor_count(tensor) * sizeof(float) : 0,
+                                    .widen = widen_weights};
+}
+
 /* Constant weights are widened once, for the library; others, or for no library, in each run. */
 static tssa_status *multiply_widened(struct kernel_args *args, struct library_cache *library,
                                      tssa_dtype dtype, const struct gemm *gemm, struct widened *w)
 {
     const struct tensor *tensor = gemm->weights;
-    const struct library_weights weights = {.tensor = tensor,
-                                            .widened_bytes =
-                                                tensor ? tensor_count(tensor) * sizeof(float) : 0,
-                                            .widen = widen_weights};
+    const struct library_weights weights = wide_weights(tensor);
     bool done = false;
     if (tensor)
         TRY(by_library(args, library, TSSA_FLOAT, &w->gemm, &weights, &done));
@@ -300,6 +303,49 @@ static tssa_status *gemm_widened(struct kernel_args *args, struct library_cache 
     return status;
 }
 
+/* ---- Before the first run -------------------------------------------------------------------- */
+
+void gemm_get_ready_unknown(struct library_cache *library, tssa_dtype dtype, const void *panels)
+{
+    if (!panels && dtype == TSSA_FLOAT)
+        cpu_library_get_ready(library->context);
+}
+
+static tssa_status *make_ready(struct kernel_args *args, struct library_cache *library,
+                               const struct gemm *gemm, const struct library_weights *weights)
+{
+    struct library_problem problem;
+    bool made;
+    if (!find_problem(args, library, TSSA_FLOAT, gemm, weights, &problem))
+        return NULL;
+    cpu_library_get_ready(library->context);
+    return library_get_ready(args, library, &problem, weights, &made);
+}
+
+/* As multiply_widened has it. */
+static tssa_status *make_widened_ready(struct kernel_args *args, struct library_cache *library,
+                                       const struct gemm *gemm)
+{
+    const struct library_weights weights = wide_weights(gemm->weights);
+    struct gemm wide = *gemm;
+    find_dense(gemm->m, gemm->k, &wide.a_row, &wide.a_column);
+    if (!gemm->weights)
+        find_dense(gemm->k, gemm->n, &wide.b_row, &wide.b_column);
+    return make_ready(args, library, &wide, gemm->weights ? &weights : NULL);
+}
+
+tssa_status *gemm_get_ready(struct kernel_args *args, struct library_cache *library,
+                            tssa_dtype dtype, const struct gemm *gemm)
+{
+    const struct library_weights weights = {.tensor = gemm->weights};
+    if (gemm->m == 0 || gemm->n == 0 || gemm->panels)
+        return NULL;
+    if (dtype == TSSA_FLOAT16 || dtype == TSSA_BFLOAT16)
+        return make_widened_ready(args, library, gemm);
+    return dtype == TSSA_FLOAT ? make_ready(args, library, gemm, gemm->weights ? &weights : NULL)
+                               : NULL;
+}
+
 /* ---- All ------------------------------------------------------------------------------------- */
 
 bool gemm_has_loop(tssa_dtype dtype)
@@ -317,6 +363,17 @@ tssa_status *gemm_loop_open(struct kernel_args *args, struct library_cache *libr
     if (!asks_library(library, dtype, gemm, 1, false, &problem))
         return NULL;
     return library_take(args, library, &problem, NULL, &loop->own, &loop->made);
+}
+
+tssa_status *gemm_loop_get_ready(struct kernel_args *args, struct library_cache *library,
+                                 tssa_dtype dtype, const struct gemm *gemm)
+{
+    struct gemm_loop loop;
+    TRY(gemm_loop_open(args, library, dtype, gemm, &loop));
+    if (loop.made)
+        cpu_library_get_ready(library->context);
+    gemm_loop_close(&loop);
+    return NULL;
 }
 
 void gemm_loop_close(struct gemm_loop *loop)

@@ -45,11 +45,16 @@ bool gemm_is_direct(struct library_cache *library, tssa_dtype dtype, const struc
 void gemm_run_direct(const struct team *team, tssa_dtype dtype, const struct gemm *gemm);
 
 /*
- * Of MatMul and Gemm: if a library computes a run's product, as sizes say, or may, since nobody
- * knows how many rows a constant matrix is multiplied by, it does before what its first product
- * would wait for. `panels` as in struct gemm.
+ * For kernel.get_ready: what gemm_compute, and what a gemm_loop, would first make of a product of
+ * these sizes, whose matrices have no places yet; and what the first product of a process waits
+ * for. Of sizes that nobody knows, the latter alone: the library may compute it. `panels` as in
+ * struct gemm.
  */
-void gemm_get_ready(struct library_cache *library, const struct ir_op *op, const void *panels);
+tssa_status *gemm_get_ready(struct kernel_args *args, struct library_cache *library,
+                            tssa_dtype dtype, const struct gemm *gemm);
+tssa_status *gemm_loop_get_ready(struct kernel_args *args, struct library_cache *library,
+                                 tssa_dtype dtype, const struct gemm *gemm);
+void gemm_get_ready_unknown(struct library_cache *library, tssa_dtype dtype, const void *panels);
 
 /* Where the matrices of a call that is set up begin, and the bias that may be added. */
 enum { GEMM_LEFT, GEMM_RIGHT, GEMM_RESULT, GEMM_BIAS, GEMM_PLACES };

@@ -106,39 +106,63 @@ static struct library_weights weights_of(const struct tensor *w, bool turned)
     return weights;
 }
 
+/* Of a job without a quantizer: without its bias. False: there is no library, or it is not asked.
+ */
+static bool find_problem(const struct kernel_args *args, const struct library_cache *cache,
+                         const struct conv_job *job, const struct conv_zeros *zeros,
+                         const struct library_quantizer *quantizer, struct library_problem *problem)
+{
+    const int64_t lost = job->w->dtype == TSSA_UINT8 ? SIGN_BIT : 0;
+    const int64_t results = job->batch * job->out_channels * job->window.out_count;
+    struct conv_job asked = *job;
+    int64_t w_zero;
+    if (!quantizer)
+        asked.bias = NULL;
+    if (!is_worth_it(results, job->in_channels / job->groups * job->window.kernel_count) ||
+        !same_zero(zeros->w, job->out_channels, &w_zero) || w_zero != lost ||
+        !conv_problem(&asked, job->x->dtype, problem))
+        return false;
+    problem->conv.x_zero = (int64_t)zeros->x;
+    problem->conv.quantizer = (intptr_t)quantizer;
+    problem->threads = threads_of(args, cache);
+    return problem->threads > 0;
+}
+
 static tssa_status *convolve(struct kernel_args *args, struct library_cache *cache,
                              const struct conv_job *job, bool turned,
                              const struct conv_zeros *zeros,
                              const struct library_quantizer *quantizer, void *y, bool *done)
 {
     const struct library_weights weights = weights_of(job->w, turned);
-    const int64_t lost = job->w->dtype == TSSA_UINT8 ? SIGN_BIT : 0;
-    const int64_t results = job->batch * job->out_channels * job->window.out_count;
+    const struct tensor *bias = quantizer ? job->bias : NULL;
     struct library_problem problem;
-    int64_t w_zero;
     *done = false;
-    if (!is_worth_it(results, job->in_channels / job->groups * job->window.kernel_count) ||
-        !same_zero(zeros->w, job->out_channels, &w_zero) || w_zero != lost ||
-        !conv_problem(job, job->x->dtype, &problem))
-        return NULL;
-    problem.conv.x_zero = (int64_t)zeros->x;
-    problem.conv.quantizer = (intptr_t)quantizer;
-    problem.threads = threads_of(args, cache);
-    if (!problem.threads)
+    if (!find_problem(args, cache, job, zeros, quantizer, &problem))
         return NULL;
     struct library_call call = {
-        .operands = {{job->x->data, 0}, {job->w->data, 0}, {job->bias ? job->bias->data : NULL, 0}},
+        .operands = {{job->x->data, 0}, {job->w->data, 0}, {bias ? bias->data : NULL, 0}},
         .result = {y, 0}};
     return library_compute(args, cache, &problem, &weights, &call, done);
+}
+
+tssa_status *byte_sums_get_ready(struct kernel_args *args, struct library_cache *cache,
+                                 const struct conv_job *job, bool turned,
+                                 const struct conv_zeros *zeros,
+                                 const struct library_quantizer *quantizer, bool *made)
+{
+    const struct library_weights weights = weights_of(job->w, turned);
+    struct library_problem problem;
+    *made = false;
+    return find_problem(args, cache, job, zeros, quantizer, &problem)
+               ? library_get_ready(args, cache, &problem, &weights, made)
+               : NULL;
 }
 
 tssa_status *byte_sums_conv(struct kernel_args *args, struct library_cache *cache,
                             const struct conv_job *job, bool turned, const struct conv_zeros *zeros,
                             int32_t *sums, bool *done)
 {
-    struct conv_job unbiased = *job;
-    unbiased.bias = NULL;
-    return convolve(args, cache, &unbiased, turned, zeros, NULL, sums, done);
+    return convolve(args, cache, job, turned, zeros, NULL, sums, done);
 }
 
 tssa_status *byte_sums_quantized(struct kernel_args *args, struct library_cache *cache,

@@ -36,6 +36,13 @@ tssa_status *byte_sums_quantized(struct kernel_args *args, struct library_cache 
                                  const struct conv_zeros *zeros,
                                  const struct library_quantizer *quantizer, void *y, bool *done);
 
+/* For kernel.get_ready: what either would first make of a job without elements, the second one
+ * where there is a quantizer; *made: it was not declined. */
+tssa_status *byte_sums_get_ready(struct kernel_args *args, struct library_cache *cache,
+                                 const struct conv_job *job, bool turned,
+                                 const struct conv_zeros *zeros,
+                                 const struct library_quantizer *quantizer, bool *made);
+
 /*
  * The same of numpy's matmul, without more. Zero points are NULL (none), or one per row of a, and
  * per column of b, of each of its matrices.

@@ -92,6 +92,30 @@ void conv_bytes_close(struct conv_bytes *bytes)
     buffer_release(bytes->w_zeros);
 }
 
+/* ---- Before the first run -------------------------------------------------------------------- */
+
+/* Weights are as many as there is memory for, so that zero points of each channel are. */
+bool conv_bytes_is_known(const struct kernel_args *args, uint32_t w, uint32_t x_zero,
+                         uint32_t w_zero)
+{
+    return kernel_has_shapes(args) && kernel_has_elements(args, w) &&
+           kernel_has_elements(args, x_zero) && kernel_has_elements(args, w_zero);
+}
+
+tssa_status *conv_bytes_get_ready(struct kernel_args *args, const struct conv_bytes *bytes,
+                                  tssa_dtype dtype, const struct library_quantizer *quantizer)
+{
+    struct conv_bytes_state *state = state_of(args);
+    bool made = false;
+    TRY(kernel_check_result(dtype, bytes->job.x->rank, bytes->dims));
+    if (quantizer)
+        TRY(byte_sums_get_ready(args, &state->library, &bytes->job, state->turned, &bytes->zeros,
+                                quantizer, &made));
+    return made ? NULL
+                : byte_sums_get_ready(args, &state->library, &bytes->job, state->turned,
+                                      &bytes->zeros, NULL, &made);
+}
+
 /* ---- The reference --------------------------------------------------------------------------- */
 
 static void turn(int64_t batch, int64_t rows, int64_t columns, const uint8_t *from, uint8_t *to)

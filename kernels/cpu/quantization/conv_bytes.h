@@ -34,6 +34,15 @@ tssa_status *conv_bytes_open(struct kernel_args *args, uint32_t w, uint32_t x_ze
                              struct conv_bytes *bytes);
 void conv_bytes_close(struct conv_bytes *bytes);
 
+/* For kernel.get_ready: do the operands that conv_bytes_open reads have elements, and all shapes?
+ */
+bool conv_bytes_is_known(const struct kernel_args *args, uint32_t w, uint32_t x_zero,
+                         uint32_t w_zero);
+/* What a run of these operands, with results of this type, would first make. `quantizer` as in
+ * byte_sums.h. */
+tssa_status *conv_bytes_get_ready(struct kernel_args *args, const struct conv_bytes *bytes,
+                                  tssa_dtype dtype, const struct library_quantizer *quantizer);
+
 /* conv_reference, wherever channels are; y's elements are bytes where they are the last axis. */
 tssa_status *conv_bytes_reference(struct kernel_args *args, const struct conv_bytes *bytes,
                                   struct tensor *y, conv_finish finish, const void *context);

@@ -48,5 +48,19 @@ static tssa_status *run_ConvInteger(struct kernel_args *args)
     return status;
 }
 
-const struct kernel cpu_kernel_ConvInteger = {
-    .prepare = prepare, .run = run_ConvInteger, .release = conv_bytes_release};
+static tssa_status *get_ready(struct kernel_args *args)
+{
+    struct conv_bytes bytes = {0};
+    if (!conv_bytes_is_known(args, 1, 2, 3))
+        return NULL;
+    tssa_status *status = conv_bytes_open(args, 1, 2, 3, &bytes);
+    if (!status)
+        status = conv_bytes_get_ready(args, &bytes, TSSA_INT32, NULL);
+    conv_bytes_close(&bytes);
+    return status;
+}
+
+const struct kernel cpu_kernel_ConvInteger = {.prepare = prepare,
+                                              .run = run_ConvInteger,
+                                              .get_ready = get_ready,
+                                              .release = conv_bytes_release};

@@ -279,7 +279,9 @@ static tssa_status *quantize(struct kernel_args *args, const struct conv_bytes *
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-static tssa_status *open_run(struct kernel_args *args, struct conv_bytes *bytes, struct tensor **y)
+/* *dtype: of the result. */
+static tssa_status *open_operands(struct kernel_args *args, struct conv_bytes *bytes,
+                                  tssa_dtype *dtype)
 {
     const struct tensor *zero;
     struct conv_job *job = &bytes->job;
@@ -289,8 +291,8 @@ static tssa_status *open_run(struct kernel_args *args, struct conv_bytes *bytes,
                       job->bias->dims[0] != job->out_channels))
         return ERROR(TSSA_RUNTIME, "the bias must be %" PRId64 " INT32 values", job->out_channels);
     TRY(kernel_tensor(args, Y_ZERO, &zero));
-    TRY(requantize_check(zero));
-    return kernel_output(args, 0, zero->dtype, job->x->rank, bytes->dims, y);
+    *dtype = zero->dtype;
+    return requantize_check(zero);
 }
 
 static tssa_status *convolve(struct kernel_args *args, struct conv_bytes *bytes)
@@ -298,8 +300,10 @@ static tssa_status *convolve(struct kernel_args *args, struct conv_bytes *bytes)
     const struct qlinear_state *state = args->state;
     struct requantize r = {0};
     struct tensor *y;
+    tssa_dtype dtype;
     bool done = false;
-    TRY(open_run(args, bytes, &y));
+    TRY(open_operands(args, bytes, &dtype));
+    TRY(kernel_output(args, 0, dtype, bytes->job.x->rank, bytes->dims, &y));
     if (y && state->quantizer.factors)
         TRY(byte_sums_quantized(args, conv_bytes_library(args), &bytes->job, is_turned(args),
                                 &bytes->zeros, &state->quantizer, y->data, &done));
@@ -318,5 +322,22 @@ static tssa_status *run_QLinearConv(struct kernel_args *args)
     return status;
 }
 
-const struct kernel cpu_kernel_QLinearConv = {
-    .prepare = prepare, .run = run_QLinearConv, .release = conv_bytes_release};
+static tssa_status *get_ready(struct kernel_args *args)
+{
+    const struct library_quantizer *quantizer =
+        &((const struct qlinear_state *)args->state)->quantizer;
+    struct conv_bytes bytes = {0};
+    tssa_dtype dtype;
+    if (!conv_bytes_is_known(args, W, X_ZERO, W_ZERO))
+        return NULL;
+    tssa_status *status = open_operands(args, &bytes, &dtype);
+    if (!status)
+        status = conv_bytes_get_ready(args, &bytes, dtype, quantizer->factors ? quantizer : NULL);
+    conv_bytes_close(&bytes);
+    return status;
+}
+
+const struct kernel cpu_kernel_QLinearConv = {.prepare = prepare,
+                                              .run = run_QLinearConv,
+                                              .get_ready = get_ready,
+                                              .release = conv_bytes_release};
