@@ -123,6 +123,7 @@ struct library_primitive {
     const char *name;    /* the library's, for humans */
     size_t packed_bytes; /* of the weights in its own layout; 0: it takes them row-major */
     size_t scratch_bytes;
+    size_t pack_scratch_bytes; /* of them, what packing needs */
 };
 
 /* False: it failed, and the result holds nothing of use. */
@@ -130,7 +131,7 @@ struct primitive_table {
     /* Do both, of this table, want weights in one layout? As pack, NULL where packed_bytes is
      * always 0. */
     bool (*same_packing)(const struct library_primitive *a, const struct library_primitive *b);
-    /* Row-major weights of the host into `packed`, with scratch memory as for `run`. */
+    /* Row-major weights of the host into `packed`, with pack_scratch_bytes of scratch memory. */
     bool (*pack)(const struct library_primitive *primitive, const void *weights, void *packed,
                  void *scratch);
     /* `stream`: NULL on the host, where it is done when the call returns. */

@@ -206,12 +206,15 @@ static tssa_status *find_packed(struct kernel_args *args, struct library_cache *
                                 const struct library_weights *weights, struct library_made *made,
                                 size_t bytes)
 {
-    struct buffer *scratch;
+    const size_t needed = made->primitive->pack_scratch_bytes;
+    struct buffer *scratch = NULL;
     if (share_packed(cache, made))
         return NULL;
-    TRY(kernel_scratch(args, made->primitive->scratch_bytes, &scratch));
+    if (needed)
+        TRY(kernel_scratch(args, needed, &scratch));
     hold_weights(cache);
-    tssa_status *status = add_packed(args, cache, weights, made, bytes, scratch->data);
+    tssa_status *status =
+        add_packed(args, cache, weights, made, bytes, scratch ? scratch->data : NULL);
     buffer_release(scratch);
     return status;
 }

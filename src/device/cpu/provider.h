@@ -32,7 +32,7 @@ struct cpu_provider {
 /* The plugin, and its symbol: const struct cpu_provider *(void). Its number is that of the tables
  * above: a plugin that has others is not taken. */
 #define CPU_PROVIDER_PLUGIN "tssa-onednn"
-#define CPU_PROVIDER_SYMBOL "tssa_plugin_provider_8"
+#define CPU_PROVIDER_SYMBOL "tssa_plugin_provider_9"
 
 /* NULL when there is no plugin. Opens it. */
 const struct cpu_provider *cpu_provider_open(void);

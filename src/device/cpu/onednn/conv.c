@@ -233,6 +233,7 @@ static void lay_out(struct primitive *p)
             p->base.scratch_bytes +=
                 onednn_aligned(dnnl_memory_desc_get_size(DESC(p->conv.used[i])));
     }
+    p->base.pack_scratch_bytes = p->reorders[WEIGHTS].scratch_bytes;
     if (p->reorders[WEIGHTS].primitive)
         p->base.packed_bytes = dnnl_memory_desc_get_size(DESC(p->conv.used[WEIGHTS]));
 }

@@ -166,6 +166,7 @@ static bool pays(const struct winograd *p, const struct conv_problem *c)
 static void lay_out(struct winograd *p)
 {
     const size_t conv = p->conv.unit.scratch_bytes, weights = p->weights.scratch_bytes;
+    p->base.pack_scratch_bytes = weights;
     p->x_at = onednn_aligned(conv > weights ? conv : weights);
     p->y_at = p->x_at + onednn_aligned(dnnl_memory_desc_get_size(DESC(p->conv.used[SRC])));
     p->base.scratch_bytes =
