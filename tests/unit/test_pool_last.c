@@ -3,7 +3,8 @@
  * MaxPool and AveragePool of images whose channels are last give the bits of their definition,
  * written out here: the larger one of a window's numbers in row-major order, from -inf on, and a
  * NaN where there is one; sums of each row of a window, from 0 on, and then of its rows. For random
- * windows, of more rows than are looked at together, and any number of channels.
+ * windows, of more rows than are looked at together, and any number of channels. MaxPool of bytes,
+ * too.
  */
 /* ctest-isa: v3 base */
 #include <math.h>
@@ -24,6 +25,7 @@
 
 struct shape {
     bool averages, counts_pads;
+    tssa_dtype dtype;
     int rank; /* spatial axes */
     int64_t batch, channels;
     int64_t in[MOST_RANK], out[MOST_RANK], kernel[MOST_RANK], stride[MOST_RANK],
@@ -47,7 +49,9 @@ static void pick_shape(struct random *random, struct shape *s)
 {
     static const int64_t channels[] = {1, 3, 4, 7, 8, 15, 16, 17, 31, 32, 48, 70};
     s->rank = (int)random_int(random, 1, MOST_RANK);
-    s->averages = random_chance(random, 50);
+    static const tssa_dtype dtypes[] = {TSSA_FLOAT, TSSA_FLOAT, TSSA_UINT8, TSSA_INT8};
+    s->dtype = dtypes[random_int(random, 0, 3)];
+    s->averages = s->dtype == TSSA_FLOAT && random_chance(random, 50);
     s->counts_pads = random_chance(random, 50);
     s->batch = random_int(random, 1, 2);
     s->channels = channels[random_int(random, 0, sizeof channels / sizeof *channels - 1)];
@@ -128,6 +132,36 @@ static void check_bits(const struct shape *s, const float *x, const float *y)
     }
 }
 
+static int number_at(tssa_dtype dtype, const void *bytes, int64_t i)
+{
+    return dtype == TSSA_INT8 ? ((const int8_t *)bytes)[i] : ((const uint8_t *)bytes)[i];
+}
+
+static int largest_byte(const struct shape *s, const char *x, const int64_t *o, int64_t channel)
+{
+    int y = s->dtype == TSSA_INT8 ? INT8_MIN : 0;
+    for (int64_t n = 0; n < count_of(s->rank, s->kernel); n++) {
+        int64_t k[MOST_RANK];
+        unflatten(s->rank, s->kernel, n, k);
+        const int64_t pixel = pixel_of(s, o, k);
+        const int value = pixel < 0 ? y : number_at(s->dtype, x, pixel * s->channels + channel);
+        y = value > y ? value : y;
+    }
+    return y;
+}
+
+static void check_bytes(const struct shape *s, const char *x, const void *y)
+{
+    const int64_t pixels = count_of(s->rank, s->in), windows = count_of(s->rank, s->out);
+    for (int64_t i = 0; i < s->batch * windows * s->channels; i++) {
+        int64_t o[MOST_RANK];
+        unflatten(s->rank, s->out, i / s->channels % windows, o);
+        assert_int_equal(number_at(s->dtype, y, i),
+                         largest_byte(s, x + i / s->channels / windows * pixels * s->channels, o,
+                                      i % s->channels));
+    }
+}
+
 /* Some are what comparisons treat otherwise. */
 static void fill(struct random *random, float *x, int64_t n)
 {
@@ -160,9 +194,13 @@ static void check(struct random *random)
     op_ints(&run, "dilations", (size_t)s.rank, s.dilation);
     op_ints(&run, "pads", 2 * (size_t)s.rank, s.pads);
     op_int(&run, "channels_last", 1);
-    op_add(&run, TSSA_FLOAT, s.rank + 2, dims, x);
+    op_add(&run, s.dtype, s.rank + 2, dims, x);
     no_error(op_try(&run));
-    check_bits(&s, x, op_output(&run, 0, TSSA_FLOAT, s.rank + 2, result)->data);
+    const void *y = op_output(&run, 0, s.dtype, s.rank + 2, result)->data;
+    if (s.dtype == TSSA_FLOAT)
+        check_bits(&s, x, y);
+    else
+        check_bytes(&s, (const char *)x, y);
     op_close(&run);
     free(x);
 }

@@ -55,7 +55,7 @@ static void add_pair(struct chain *c)
 static void add_movement(struct chain *c, bool *turned)
 {
     const int x = c->value, y = new_value(c);
-    switch (random_int(&c->random, 0, 3)) {
+    switch (random_int(&c->random, 0, 4)) {
     case 0:
         text_printf(&c->text, "  %%v%d = Transpose(%%v%d) {perm = [1, 0]}\n", y, x);
         *turned = !*turned;
@@ -67,6 +67,15 @@ static void add_movement(struct chain *c, bool *turned)
     case 2:
         text_printf(&c->text, "  %%v%d = access(%%v%d) {rule = [slice(0, 0, %d, 1)]}\n", y, x,
                     *turned ? 6 : 4);
+        break;
+    case 3:
+        text_printf(&c->text,
+                    "  %%v%d = access(%%v%d) {rule = [unsqueeze(0)]}\n"
+                    "  %%v%d = MaxPool(%%v%d) {kernel_shape = [3], pads = [1, %d]}\n"
+                    "  %%v%d = access(%%v%d) {rule = [squeeze(0), slice(1, 0, %d, 1)]}\n",
+                    y, x, y + 1, y, (int)random_int(&c->random, 1, 3), y + 2, y + 1,
+                    *turned ? 4 : 6);
+        c->value += 2;
         break;
     default:
         text_printf(&c->text, "  %%v%d = Gather(%%v%d, %%rows%d) {axis = 0}\n", y, x, *turned);

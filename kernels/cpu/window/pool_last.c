@@ -10,14 +10,15 @@
 
 struct images;
 struct reach;
-typedef void (*make_row)(const struct images *s, const struct reach *reach, float *out);
+typedef void (*make_row)(const struct images *s, const struct reach *reach, void *to);
 
 struct images {
     struct window window;
     make_row make;
     int64_t channels;
-    const float *in;
-    float *out;
+    size_t size; /* of an element */
+    const char *in;
+    char *out;
     const float *divisors; /* of each window's sum; NULL: none are divided */
     int64_t rows;          /* of an image of the result: all axes but the last spatial one */
 };
@@ -26,7 +27,7 @@ struct images {
 #define ROWS 8
 
 struct reach {
-    const float *rows[ROWS];
+    const char *rows[ROWS];
     int count;
     bool goes_on; /* from what other rows have left in the result */
 };
@@ -52,9 +53,8 @@ INLINE int64_t columns_inside(const struct window *w, int64_t o, int64_t *column
 
 /* ---- Rows of the result ---------------------------------------------------------------------- */
 
-/* What is made of a window's elements x, beginning with FIRST; `line` is of one row of it. In
- * vectors, and of one channel. The larger one; a NaN is. */
-#define MAX_FIRST (-INFINITY)
+/* What is made of a window's elements x; `line` is of one row of it. In vectors, and of one
+ * channel. The larger one; a NaN is. */
 #define MAX_TAKE(y, line, x)                                                                       \
     do {                                                                                           \
         const mask takes = (x > y) | (x != x);                                                     \
@@ -64,34 +64,36 @@ INLINE int64_t columns_inside(const struct window *w, int64_t o, int64_t *column
 #define MAX_END(y, line) (void)line
 
 /* The sum of a row, and then that of rows. */
-#define SUM_FIRST 0
 #define SUM_TAKE(y, line, x) (line += x)
 #define SUM_TAKE_ONE SUM_TAKE
 #define SUM_END(y, line) (y += line)
 
 /*
- * A row of the result, of these rows of the image. `width` bytes of channels stay in a register
- * while a window is gone through. A macro, since compilers take vectors in functions that they
- * inline apart, as the caller's instructions would not have to be.
+ * A row of the result, of these rows of the image, of elements T, as wide as M, beginning with
+ * `first`. `width` bytes of channels stay in a register while a window is gone through. A macro,
+ * since compilers take vectors in functions that they inline apart, as the caller's instructions
+ * would not have to be.
  */
-#define MAKE_ROW(op, name, target, width)                                                          \
-    target static void name(const struct images *s, const struct reach *reach, float *out)         \
+#define MAKE_ROW(op, T, M, first, name, target, width)                                             \
+    target static void name(const struct images *s, const struct reach *reach, void *to)           \
     {                                                                                              \
-        typedef float lanes __attribute__((vector_size(width)));                                   \
-        typedef int32_t mask __attribute__((vector_size(width), unused));                          \
+        typedef T lanes __attribute__((vector_size(width)));                                       \
+        typedef M mask __attribute__((vector_size(width), unused));                                \
+        T *out = to;                                                                               \
         const int64_t channels = s->channels, n = width / (int64_t)sizeof *out;                    \
         const int64_t step = s->window.dilation[s->window.rank - 1] * channels;                    \
         for (int64_t o = 0; o < s->window.out[s->window.rank - 1]; o++, out += channels) {         \
             int64_t columns, c = 0;                                                                \
             const int64_t at = columns_inside(&s->window, o, &columns) * channels;                 \
             for (; c + n <= channels; c += n) {                                                    \
-                lanes x, y = (lanes){0} + op##_FIRST;                                              \
+                lanes x, y = (lanes){0} + (first);                                                 \
                 if (reach->goes_on)                                                                \
                     memcpy(&y, out + c, sizeof y);                                                 \
                 for (int r = 0; r < reach->count; r++) {                                           \
+                    const T *row = (const T *)(const void *)reach->rows[r] + at + c;               \
                     lanes line = {0};                                                              \
                     for (int64_t k = 0; k < columns; k++) {                                        \
-                        memcpy(&x, reach->rows[r] + at + c + k * step, sizeof x);                  \
+                        memcpy(&x, row + k * step, sizeof x);                                      \
                         op##_TAKE(y, line, x);                                                     \
                     }                                                                              \
                     op##_END(y, line);                                                             \
@@ -99,11 +101,12 @@ INLINE int64_t columns_inside(const struct window *w, int64_t o, int64_t *column
                 memcpy(out + c, &y, sizeof y);                                                     \
             }                                                                                      \
             for (; c < channels; c++) {                                                            \
-                float y = reach->goes_on ? out[c] : op##_FIRST;                                    \
+                T y = reach->goes_on ? out[c] : (first);                                           \
                 for (int r = 0; r < reach->count; r++) {                                           \
-                    float line = 0;                                                                \
+                    const T *row = (const T *)(const void *)reach->rows[r] + at + c;               \
+                    T line = 0;                                                                    \
                     for (int64_t k = 0; k < columns; k++) {                                        \
-                        const float x = reach->rows[r][at + c + k * step];                         \
+                        const T x = row[k * step];                                                 \
                         op##_TAKE_ONE(y, line, x);                                                 \
                     }                                                                              \
                     op##_END(y, line);                                                             \
@@ -113,28 +116,44 @@ INLINE int64_t columns_inside(const struct window *w, int64_t o, int64_t *column
         }                                                                                          \
     }
 
-#if defined(__x86_64__)
-MAKE_ROW(MAX, max_row_v4, VECTOR_V4, 64)
-MAKE_ROW(MAX, max_row_v3, VECTOR_V3, 32)
-MAKE_ROW(SUM, sum_row_v4, VECTOR_V4, 64)
-MAKE_ROW(SUM, sum_row_v3, VECTOR_V3, 32)
-#endif
-MAKE_ROW(MAX, max_row_base, , 16)
-MAKE_ROW(SUM, sum_row_base, , 16)
+#define MAKE_ROWS(name, target, width)                                                             \
+    MAKE_ROW(MAX, float, int32_t, -INFINITY, max_f32_##name, target, width)                        \
+    MAKE_ROW(MAX, uint8_t, uint8_t, 0, max_u8_##name, target, width)                               \
+    MAKE_ROW(MAX, int8_t, int8_t, INT8_MIN, max_i8_##name, target, width)                          \
+    MAKE_ROW(SUM, float, int32_t, 0, sum_f32_##name, target, width)
 
-static make_row find_make_row(bool sums)
-{
+MAKE_ROWS(base, , 16)
 #if defined(__x86_64__)
-    if (isa_level() >= ISA_V4)
-        return sums ? sum_row_v4 : max_row_v4;
-    if (isa_level() >= ISA_V3)
-        return sums ? sum_row_v3 : max_row_v3;
+MAKE_ROWS(v3, VECTOR_V3, 32)
+MAKE_ROWS(v4, VECTOR_V4, 64)
+#define BY_LEVEL(name)                                                                             \
+    {                                                                                              \
+        name##_base, name##_v3, name##_v4                                                          \
+    }
+#else
+#define BY_LEVEL(name)                                                                             \
+    {                                                                                              \
+        name##_base, name##_base, name##_base                                                      \
+    }
 #endif
-    return sums ? sum_row_base : max_row_base;
+
+/* By type and level of instructions. NULL: there are none of the type. */
+static make_row find_make_row(tssa_dtype dtype, bool sums)
+{
+    static const make_row max_f32[] = BY_LEVEL(max_f32), max_u8[] = BY_LEVEL(max_u8),
+                          max_i8[] = BY_LEVEL(max_i8), sum_f32[] = BY_LEVEL(sum_f32);
+    const int level = isa_level() >= ISA_V4 ? 2 : isa_level() >= ISA_V3 ? 1 : 0;
+    if (sums)
+        return dtype == TSSA_FLOAT ? sum_f32[level] : NULL;
+    return dtype == TSSA_FLOAT   ? max_f32[level]
+           : dtype == TSSA_UINT8 ? max_u8[level]
+           : dtype == TSSA_INT8  ? max_i8[level]
+                                 : NULL;
 }
 
-static void divide_row(const struct images *s, int64_t row, float *out)
+static void divide_row(const struct images *s, int64_t row, void *to)
 {
+    float *out = to;
     const int64_t windows = s->window.out[s->window.rank - 1];
     for (int64_t o = 0; o < windows; o++, out += s->channels)
         for (int64_t c = 0; c < s->channels; c++)
@@ -147,14 +166,15 @@ static void make_rows(void *context, int64_t begin, int64_t end)
     const struct images *s = context;
     const struct window *w = &s->window;
     const int last = w->rank - 1;
-    const int64_t size = w->out[last] * s->channels, rows = w->kernel_count / w->kernel[last];
+    const int64_t pixel = s->channels * (int64_t)s->size, size = w->out[last] * pixel;
+    const int64_t rows = w->kernel_count / w->kernel[last];
     for (int64_t i = begin; i < end; i++) {
-        const float *image = s->in + i / s->rows * w->in_count * s->channels;
+        const char *image = s->in + i / s->rows * w->in_count * pixel;
         struct reach reach = {.count = 0};
         for (int64_t k = 0; k < rows; k++) {
             const int64_t row = window_input_row(w, i % s->rows, k);
             if (row >= 0)
-                reach.rows[reach.count++] = image + row * w->in[last] * s->channels;
+                reach.rows[reach.count++] = image + row * w->in[last] * pixel;
             if (reach.count == ROWS || k == rows - 1) {
                 s->make(s, &reach, s->out + i * size);
                 reach.count = 0;
@@ -171,22 +191,24 @@ static void make_rows(void *context, int64_t begin, int64_t end)
 #define GRAIN 32768 /* elements that are looked at */
 
 /* *wanted false: there is nothing to make. */
-static tssa_status *begin(struct kernel_args *args, struct images *s, bool *wanted)
+static tssa_status *begin(struct kernel_args *args, struct images *s, bool sums, bool *wanted)
 {
     const struct pool_state *state = args->state;
     const struct tensor *in;
     struct tensor *out;
     int64_t dims[TSSA_MAX_RANK];
     TRY(kernel_tensor(args, 0, &in));
-    if (in->rank < 3 || in->dtype != TSSA_FLOAT)
-        return operand_error(0, in, "FLOAT images with channels last");
+    s->make = find_make_row(in->dtype, sums);
+    if (in->rank < 3 || !s->make)
+        return operand_error(0, in, "images with channels last of a type that there are loops for");
     TRY(window_resolve(&state->attrs, in->rank - 2, in->dims + 1, NULL, &s->window));
     const struct window *w = &s->window;
     dims[0] = in->dims[0];
     memcpy(dims + 1, w->out, (size_t)w->rank * sizeof *dims);
     dims[in->rank - 1] = s->channels = in->dims[in->rank - 1];
-    TRY(kernel_output(args, 0, TSSA_FLOAT, in->rank, dims, &out));
+    TRY(kernel_output(args, 0, in->dtype, in->rank, dims, &out));
     *wanted = out && tensor_count(out) > 0;
+    s->size = tssa_dtype_size(in->dtype);
     s->in = in->data;
     s->out = out ? out->data : NULL;
     s->rows = *wanted ? w->out_count / w->out[w->rank - 1] : 0;
@@ -204,9 +226,9 @@ static void make_all(struct kernel_args *args, struct images *s)
 
 tssa_status *pool_max_last(struct kernel_args *args)
 {
-    struct images s = {.make = find_make_row(false)};
+    struct images s;
     bool wanted;
-    TRY(begin(args, &s, &wanted));
+    TRY(begin(args, &s, false, &wanted));
     if (wanted)
         make_all(args, &s);
     return NULL;
@@ -215,10 +237,10 @@ tssa_status *pool_max_last(struct kernel_args *args)
 tssa_status *pool_average_last(struct kernel_args *args)
 {
     const struct pool_state *state = args->state;
-    struct images s = {.make = find_make_row(true)};
+    struct images s;
     struct buffer *divisors;
     bool wanted;
-    TRY(begin(args, &s, &wanted));
+    TRY(begin(args, &s, true, &wanted));
     if (!wanted)
         return NULL;
     TRY(pool_divisors(args, &pool_sum_loops_f32, &s.window, state->include_pad, &divisors));

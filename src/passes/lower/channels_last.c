@@ -7,7 +7,8 @@
  *            d = permute(d')
  *
  * Libraries compute convolutions of bytes so, and nothing of four bytes is moved for it. What is
- * element-wise goes on with what it is given; others read the images turned back.
+ * element-wise, and a MaxPool of bytes, goes on with what it is given; others read the images
+ * turned back.
  *
  *   needs   multiply_bytes; only in sessions, where the library sums bytes (pipeline.sums_bytes)
  *   keeps   results' bits
@@ -54,8 +55,15 @@ static bool goes_on(const struct ir_op *op)
     return images > 0;
 }
 
-/* The op on turned images, whose result is turned back in its place. */
-static tssa_status *replace(struct pass_context *pass, struct ir_op *op, bool conv)
+/* Of bytes, without indices, which would be others. */
+static bool is_pool(const struct ir_op *op)
+{
+    return ir_op_is(op, IR_OP_MaxPool) && !ir_result_wanted(op, 1) &&
+           dtype_in(T_I8U8, op->results[0].type->dtype) && turned_from(ir_operand(op, 0));
+}
+
+/* The op on turned images, whose result is turned back in its place. `says`: by an attribute. */
+static tssa_status *replace(struct pass_context *pass, struct ir_op *op, bool says)
 {
     struct ir_graph *graph = pass->graph;
     const struct ir_attr last = {
@@ -64,11 +72,11 @@ static tssa_status *replace(struct pass_context *pass, struct ir_op *op, bool co
     TRY_ALLOC(turned);
     turned->version = op->version;
     if (!ir_op_copy_attrs(graph, turned, op) ||
-        (conv && (!last.name || !ir_op_set_attr(graph, turned, &last))))
+        (says && (!last.name || !ir_op_set_attr(graph, turned, &last))))
         return status_out_of_memory();
     for (uint32_t i = 0; i < op->n_operands; i++) {
         struct ir_value *value = ir_operand(op, i);
-        if (value && (conv ? i == 0 : !is_one_number(value)))
+        if (value && (says ? i == 0 : !is_one_number(value)))
             TRY(turned_value(graph, value, op, &value));
         ir_op_set_operand(turned, i, value);
     }
@@ -78,8 +86,8 @@ static tssa_status *replace(struct pass_context *pass, struct ir_op *op, bool co
 
 static tssa_status *visit(void *context, struct ir_op *op)
 {
-    const bool conv = is_conv(op);
-    return conv || goes_on(op) ? replace(context, op, conv) : NULL;
+    const bool says = is_conv(op) || is_pool(op);
+    return says || goes_on(op) ? replace(context, op, says) : NULL;
 }
 
 static tssa_status *find_conv(void *context, struct ir_op *op)

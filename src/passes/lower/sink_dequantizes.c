@@ -3,6 +3,7 @@
  * What is dequantized, moved and quantized again is moved as bytes:
  *
  *     Reshape(DequantizeLinear(x))          ->  DequantizeLinear(Reshape(x))
+ *     MaxPool(DequantizeLinear(x))          ->  DequantizeLinear(MaxPool(x)), of a positive scale
  *     QuantizeLinear(DequantizeLinear(x))   ->  x, of the same scale and zero point
  *
  * so that a DequantizeLinear stands before what computes, which is one kernel with it, and
@@ -97,6 +98,32 @@ static bool moves(const struct ir_op *op)
            (ir_op_is(op, IR_OP_access) || ir_op_keeps_order(op) || op->info->rule);
 }
 
+/*
+ * Is each element of the result the largest of some of them, and of at least one? Then it is that
+ * of the bytes, if larger bytes are larger numbers. No pad is as large as the kernel, so that all
+ * windows reach into the image.
+ */
+static bool takes_largest(const struct ir_op *op, const struct ir_op *dequantize)
+{
+    size_t n_kernel, n;
+    float scale;
+    const int64_t *kernel = ir_attr_ints(op, "kernel_shape", &n_kernel);
+    if (!ir_op_is(op, IR_OP_MaxPool) || op->opaque || ir_result_wanted(op, 1) || !kernel ||
+        n_kernel == 0 || ir_attr_int(op, "ceil_mode", 0) ||
+        !dtype_in(T_I8U8, ir_operand(dequantize, 0)->type->dtype) ||
+        !scale_of(dequantize, &scale) || !(scale > 0))
+        return false;
+    const int64_t *dilations = ir_attr_ints(op, "dilations", &n);
+    for (size_t i = 0; dilations && i < n; i++)
+        if (dilations[i] != 1)
+            return false;
+    const int64_t *pads = ir_attr_ints(op, "pads", &n);
+    for (size_t i = 0; pads && i < n; i++)
+        if (pads[i] >= kernel[i % n_kernel])
+            return false;
+    return !pads || n == 2 * n_kernel;
+}
+
 /* May there be more elements behind it? */
 static bool repeats(const struct ir_op *op)
 {
@@ -125,7 +152,7 @@ static bool is_alone(const struct ir_value *value)
 
 static bool may_sink(const struct ir_op *op, const struct ir_op *dequantize)
 {
-    return moves(op) &&
+    return (moves(op) || takes_largest(op, dequantize)) &&
            (is_undone(op, dequantize) || (is_alone(&dequantize->results[0]) && !repeats(op)));
 }
 
@@ -136,6 +163,8 @@ static tssa_status *sink(struct sinking *s, struct ir_op *op, const struct ir_op
     if (!ir_cloner_map(&s->cloner, ir_operand(op, 0), ir_operand(dequantize, 0)))
         return status_out_of_memory();
     TRY_ALLOC(moved = ir_clone_op(&s->cloner, op));
+    if (ir_op_is(op, IR_OP_MaxPool))
+        moved->version = ir_op_bind(op->info, IR_NEWEST_OPSET); /* older ones take no bytes */
     ir_forget_declared(moved);
     TRY(pass_insert(moved, op));
     ir_cloner_reset(&s->cloner);
