@@ -117,7 +117,8 @@ static dnnl_primitive_desc_t try_choice(const struct primitive *p, const struct 
 }
 
 /* One block of all channels is channels last, which oneDNN does not see. An image of few channels
- * is read as it is then: of 3 channels in 224 x 224, whose result has 16, in 53 us and not in 96. */
+ * is read as it is then: of 3 channels in 224 x 224, whose result has 16, in 53 us and not in 96.
+ */
 static dnnl_primitive_desc_t choose_one_block(const struct primitive *p,
                                               const struct conv_problem *c,
                                               dnnl_primitive_attr_t attr,
