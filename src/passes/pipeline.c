@@ -85,6 +85,7 @@ static const struct stage level_2[] = {
           "dead_code",
           "multiply_bytes",
           "dead_code",
+          "fold_zeros",
           "channels_last",
           "dequantize_constants",
           "dead_code"),

@@ -52,10 +52,15 @@ static void no_error(const char *source, tssa_status *status)
 
 /* ---- Passes ---------------------------------------------------------------------------------- */
 
-static tssa_status *run_passes(struct ir_graph *graph, const char *passes,
-                               struct pass_batching batching, tssa_target target)
+static bool has_library(void)
 {
-    const tssa_optimize_options options = {.verify_after_passes = 1, .target = target};
+    return true;
+}
+
+static tssa_status *run_passes(struct ir_graph *graph, const struct rewrite_check *check)
+{
+    const tssa_optimize_options options = {.verify_after_passes = 1, .target = check->target};
+    const char *passes = check->passes;
     struct evaluator evaluator;
     char names[512], *rest = NULL;
     const char *list[32];
@@ -64,7 +69,8 @@ static tssa_status *run_passes(struct ir_graph *graph, const char *passes,
     const struct pipeline pipeline = {.options = &options,
                                       .evaluate = evaluator_run,
                                       .evaluate_user = &evaluator,
-                                      .batching = batching};
+                                      .batching = check->batching,
+                                      .sums_bytes = check->sums_bytes ? has_library : NULL};
     snprintf(names, sizeof names, "%s", passes ? passes : "");
     for (char *name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest))
         list[count++] = name;
@@ -82,7 +88,7 @@ static struct ir_graph *prepare(const struct rewrite_check *check, bool rewritte
     no_error(text, ir_verify(graph));
     no_error(text, ir_infer_graph(graph));
     if (rewritten)
-        no_error(text, run_passes(graph, check->passes, check->batching, check->target));
+        no_error(text, run_passes(graph, check));
     return graph;
 }
 
@@ -126,6 +132,8 @@ static void fill(const struct rewrite_check *check, struct random *random, struc
         char *element = (char *)tensor->data + i * width;
         if (dtype_is_float(tensor->dtype))
             dtype_store_double(tensor->dtype, element, random_float(random));
+        else if (check->sums_bytes && width == 1)
+            *element = (char)random_bits(random);
         else if (tensor->rank == 0 && dtype_is_integer(tensor->dtype))
             dtype_store_int64(tensor->dtype, element, check->scalar);
         else
