@@ -281,15 +281,15 @@ static tssa_status *fuse_again(struct ir_graph *graph, const struct device *devi
     return NULL;
 }
 
-static bool has_recurrent(const struct ir_graph *graph)
+static bool has_expanded(const struct ir_graph *graph)
 {
     return ir_block_has(graph->body, IR_OP_LSTM) || ir_block_has(graph->body, IR_OP_GRU) ||
-           ir_block_has(graph->body, IR_OP_RNN);
+           ir_block_has(graph->body, IR_OP_RNN) || ir_block_has(graph->body, IR_OP_Attention);
 }
 
 /* What the device has no kernel of, and what comes of it beside what was there before. */
-static const char *const expansions[] = {"expand_recurrent", "infer", "forward_assigns",
-                                         "common_subexpressions", "dead_code"};
+static const char *const expansions[] = {"expand_recurrent", "expand_attention",      "infer",
+                                         "forward_assigns",  "common_subexpressions", "dead_code"};
 
 /* Whether these are worth it depends on the device. */
 static const char *const before[] = {
@@ -309,7 +309,7 @@ tssa_status *session_graph_fuse(struct ir_graph *graph, struct device_context *d
                                       .evaluate_user = &evaluator,
                                       .fusion = fusion_of(device, true)};
     tssa_status *status = NULL;
-    if (has_recurrent(graph))
+    if (has_expanded(graph))
         status = pipeline_run_passes(graph, expansions, sizeof expansions / sizeof *expansions,
                                      &pipeline);
     if (!status)

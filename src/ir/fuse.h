@@ -102,8 +102,9 @@ struct ir_fusion {
     bool updates;
     /* What the graph is given is the caller's memory: an assign into it is a copy first. */
     bool borrows;
-    /* Is there no kernel of RNN, GRU and LSTM, so that they are better loops (expand_recurrent)? */
-    bool expands_recurrent;
+    /* Is there no kernel of RNN, GRU, LSTM and Attention, so that they are better loops and
+     * products (expand_recurrent, expand_attention)? */
+    bool expands;
     /* Why the op, of these classes, is in no kernel; NULL: it may be. The function is NULL: any may
      * be. */
     const char *(*refuses)(void *user, const struct ir_op *op);

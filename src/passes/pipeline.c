@@ -222,7 +222,7 @@ static const struct ir_fusion any_fusion = {.classes = IR_FUSES_ALL | IR_FUSES_L
                                             .most_operands = 32,
                                             .table_bytes = 1,
                                             .moves_inside = true,
-                                            .expands_recurrent = true,
+                                            .expands = true,
                                             .refuses_whole = refuses_none,
                                             .is_free_of = is_free_of_all,
                                             .follows = follows_all};

@@ -185,7 +185,7 @@ static const struct ir_fusion *lend(struct device_context *context)
                                             .row_parts = true,
                                             .side_by_side = true,
                                             .updates = true,
-                                            .expands_recurrent = true,
+                                            .expands = true,
                                             .refuses = refuses,
                                             .refuses_whole = refuses_whole,
                                             .is_free_of = is_free_of};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * RNN, GRU and LSTM as loops and products, where the device has no kernel of them
- * (ir_fusion.expands_recurrent):
+ * (ir_fusion.expands):
  *
  *     y = LSTM(x, w, r, b)
  *     ->
@@ -230,7 +230,7 @@ static tssa_status *visit(void *context, struct ir_op *op)
 
 tssa_status *pass_expand_recurrent(struct pass_context *pass)
 {
-    if (!pass->fusion || !pass->fusion->expands_recurrent)
+    if (!pass->fusion || !pass->fusion->expands)
         return NULL;
     return ir_block_walk(pass->graph->body, visit, pass);
 }
