@@ -33,7 +33,7 @@ const struct kernel *grids_find_kernel_or_text(const struct ir_op *op);
     {                                                                                              \
         .classes = IR_FUSES_GRIDS, .machine = &cost_gpu, .most_operands = 64,                      \
         .moves_inside = true, .row_parts = true, .side_by_side = true, .updates = true,            \
-        .expands = true, .refuses = grids_refuses, .refuses_whole = grids_refuses_whole, \
+        .expands = true, .refuses = grids_refuses, .refuses_whole = grids_refuses_whole,           \
         .is_free_of = grids_is_free_of, .follows = grids_follows,                                  \
         .takes_alone = grids_takes_alone, .user = (void *)(its_launcher)                           \
     }
