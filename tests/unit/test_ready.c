@@ -267,14 +267,29 @@ static void test_no_time(void **state)
     expect_later(1, 0, known[0].text, 1);
 }
 
-/* Weights that several threads pack are packed by the first run. */
+static bool library_has_threads(void)
+{
+    struct team team;
+    struct device_context context;
+    team_open(&team, 2);
+    device_context_open(&context, device_find(NULL), &allocator_default, &team);
+    const bool several = cpu_library_threads(&context, 2) > 1;
+    device_context_close(&context);
+    return several;
+}
+
+/* Weights that several threads pack are packed by the first run; where there are no threads one
+ * packs them before. */
 static void test_large_weights(void **state)
 {
     static const char text[] =
         GRAPH("%x: f32[1, 600, 4, 4]", "%w = $f32[512, 600, 1, 1]$\n%y = Conv@11(%x, %w)\n");
     (void)state;
     expect_ready(1, text, TSSA_HAVE_ONEDNN ? 1 : 0);
-    expect_later(2, ENDLESS, text, 1);
+    if (library_has_threads())
+        expect_later(2, ENDLESS, text, 1);
+    else
+        expect_ready(2, text, TSSA_HAVE_ONEDNN ? 1 : 0);
 }
 
 /* What no memory holds, and what a model only claims. */
