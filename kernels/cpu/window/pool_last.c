@@ -68,51 +68,61 @@ INLINE int64_t columns_inside(const struct window *w, int64_t o, int64_t *column
 #define SUM_TAKE_ONE SUM_TAKE
 #define SUM_END(y, line) (y += line)
 
+/* As many channels as fill vectors of `width` bytes, from c on. */
+#define MAKE_LANES(op, T, M, first, width)                                                         \
+    for (; c + (int64_t)(width / sizeof(T)) <= channels; c += (int64_t)(width / sizeof(T))) {      \
+        typedef T lanes __attribute__((vector_size(width)));                                       \
+        typedef M mask __attribute__((vector_size(width), unused));                                \
+        lanes x, y = (lanes){0} + (first);                                                         \
+        if (reach->goes_on)                                                                        \
+            memcpy(&y, out + c, sizeof y);                                                         \
+        for (int r = 0; r < reach->count; r++) {                                                   \
+            const T *row = (const T *)(const void *)reach->rows[r] + at + c;                       \
+            lanes line = {0};                                                                      \
+            for (int64_t k = 0; k < columns; k++) {                                                \
+                memcpy(&x, row + k * step, sizeof x);                                              \
+                op##_TAKE(y, line, x);                                                             \
+            }                                                                                      \
+            op##_END(y, line);                                                                     \
+        }                                                                                          \
+        memcpy(out + c, &y, sizeof y);                                                             \
+    }
+
+/* The others, one by one. */
+#define MAKE_EACH(op, T, first)                                                                    \
+    for (; c < channels; c++) {                                                                    \
+        T y = reach->goes_on ? out[c] : (first);                                                   \
+        for (int r = 0; r < reach->count; r++) {                                                   \
+            const T *row = (const T *)(const void *)reach->rows[r] + at + c;                       \
+            T line = 0;                                                                            \
+            for (int64_t k = 0; k < columns; k++) {                                                \
+                const T x = row[k * step];                                                         \
+                op##_TAKE_ONE(y, line, x);                                                         \
+            }                                                                                      \
+            op##_END(y, line);                                                                     \
+        }                                                                                          \
+        out[c] = y;                                                                                \
+    }
+
 /*
  * A row of the result, of these rows of the image, of elements T, as wide as M, beginning with
- * `first`. `width` bytes of channels stay in a register while a window is gone through. A macro,
- * since compilers take vectors in functions that they inline apart, as the caller's instructions
- * would not have to be.
+ * `first`. Channels stay in registers while a window is gone through: `width` bytes of them, and
+ * fewer of what does not fill so many. Macros, since compilers take vectors in functions that they
+ * inline apart, as the caller's instructions would not have to be.
  */
 #define MAKE_ROW(op, T, M, first, name, target, width)                                             \
     target static void name(const struct images *s, const struct reach *reach, void *to)           \
     {                                                                                              \
-        typedef T lanes __attribute__((vector_size(width)));                                       \
-        typedef M mask __attribute__((vector_size(width), unused));                                \
         T *out = to;                                                                               \
-        const int64_t channels = s->channels, n = width / (int64_t)sizeof *out;                    \
+        const int64_t channels = s->channels;                                                      \
         const int64_t step = s->window.dilation[s->window.rank - 1] * channels;                    \
         for (int64_t o = 0; o < s->window.out[s->window.rank - 1]; o++, out += channels) {         \
             int64_t columns, c = 0;                                                                \
             const int64_t at = columns_inside(&s->window, o, &columns) * channels;                 \
-            for (; c + n <= channels; c += n) {                                                    \
-                lanes x, y = (lanes){0} + (first);                                                 \
-                if (reach->goes_on)                                                                \
-                    memcpy(&y, out + c, sizeof y);                                                 \
-                for (int r = 0; r < reach->count; r++) {                                           \
-                    const T *row = (const T *)(const void *)reach->rows[r] + at + c;               \
-                    lanes line = {0};                                                              \
-                    for (int64_t k = 0; k < columns; k++) {                                        \
-                        memcpy(&x, row + k * step, sizeof x);                                      \
-                        op##_TAKE(y, line, x);                                                     \
-                    }                                                                              \
-                    op##_END(y, line);                                                             \
-                }                                                                                  \
-                memcpy(out + c, &y, sizeof y);                                                     \
-            }                                                                                      \
-            for (; c < channels; c++) {                                                            \
-                T y = reach->goes_on ? out[c] : (first);                                           \
-                for (int r = 0; r < reach->count; r++) {                                           \
-                    const T *row = (const T *)(const void *)reach->rows[r] + at + c;               \
-                    T line = 0;                                                                    \
-                    for (int64_t k = 0; k < columns; k++) {                                        \
-                        const T x = row[k * step];                                                 \
-                        op##_TAKE_ONE(y, line, x);                                                 \
-                    }                                                                              \
-                    op##_END(y, line);                                                             \
-                }                                                                                  \
-                out[c] = y;                                                                        \
-            }                                                                                      \
+            MAKE_LANES(op, T, M, first, width)                                                     \
+            MAKE_LANES(op, T, M, first, 16)                                                        \
+            MAKE_LANES(op, T, M, first, 8)                                                         \
+            MAKE_EACH(op, T, first)                                                                \
         }                                                                                          \
     }
 
