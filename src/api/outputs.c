@@ -84,14 +84,6 @@ static tssa_status *set_outputs(struct ir_graph *graph, uint32_t count, const ui
     return ir_op_set_operands(end, count, values) ? NULL : status_out_of_memory();
 }
 
-static bool is_used(const struct ir_op *op)
-{
-    for (uint32_t i = 0; i < op->n_results; i++)
-        if (op->results[i].uses)
-            return true;
-    return false;
-}
-
 /* Operators that tssa does not know have no effects either, but for what they compute. Users come
  * behind. */
 static void remove_unneeded(struct ir_block *body)
@@ -99,7 +91,7 @@ static void remove_unneeded(struct ir_block *body)
     struct ir_op *previous;
     for (struct ir_op *op = ir_block_return(body)->prev; op; op = previous) {
         previous = op->prev;
-        if (is_used(op))
+        if (ir_op_is_used(op))
             continue;
         ir_release_blocks(op);
         ir_op_remove(op);

@@ -331,6 +331,14 @@ static inline bool ir_result_wanted(const struct ir_op *op, uint32_t index)
 {
     return index < op->n_results && op->results[index].wanted;
 }
+/* Does anybody read a result? */
+static inline bool ir_op_is_used(const struct ir_op *op)
+{
+    for (uint32_t i = 0; i < op->n_results; i++)
+        if (op->results[i].uses)
+            return true;
+    return false;
+}
 /* The `return` of a block; NULL while it is being built. */
 static inline struct ir_op *ir_block_return(const struct ir_block *block)
 {

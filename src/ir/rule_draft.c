@@ -42,6 +42,18 @@ void draft_step_value(struct rule_draft *draft, enum rule_kind kind, int64_t axi
     to[1] = draft_operand(draft, value);
 }
 
+void draft_sizes(struct rule_draft *draft, enum rule_kind kind, uint32_t n, const int64_t *dims,
+                 struct ir_value *const *sizes)
+{
+    struct rule_param *to = draft_params(draft, kind, n);
+    for (uint32_t i = 0; to && i < n; i++) {
+        const struct tensor *constant = sizes[i] ? ir_value_constant(sizes[i]) : NULL;
+        to[i] = constant   ? rule_constant(dtype_load_int64(constant->dtype, constant->data))
+                : sizes[i] ? draft_operand(draft, sizes[i])
+                           : rule_constant(dims ? dims[i] : 0); /* of what could not be made */
+    }
+}
+
 void draft_select(struct rule_draft *draft, int64_t axis, int64_t index)
 {
     draft_step(draft, RULE_SELECT, 2, (const int64_t[]){axis, index});

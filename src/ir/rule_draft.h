@@ -40,6 +40,10 @@ void draft_step(struct rule_draft *draft, enum rule_kind kind, uint32_t n, const
 /* Adds a step with an axis and one more param, which is `value`: select, gather, mask. */
 void draft_step_value(struct rule_draft *draft, enum rule_kind kind, int64_t axis,
                       struct ir_value *value);
+/* Adds a reshape or an expand to sizes: integers of rank 0, constants as numbers; where there is
+ * none, the dim. */
+void draft_sizes(struct rule_draft *draft, enum rule_kind kind, uint32_t n, const int64_t *dims,
+                 struct ir_value *const *sizes);
 void draft_select(struct rule_draft *draft, int64_t axis, int64_t index);
 void draft_slice(struct rule_draft *draft, int64_t axis, int64_t start, int64_t end, int64_t step);
 /* Adds the steps of another op's rule, and its operands. */

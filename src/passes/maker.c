@@ -50,14 +50,40 @@ struct ir_value *pass_make_int(struct pass_maker *m, int rank, int64_t number)
     return m->status ? NULL : pass_put(m, ir_constant_ints(m->graph, rank, 1, &number));
 }
 
-struct ir_value *pass_make_float(struct pass_maker *m, float number)
+struct ir_value *pass_make_number(struct pass_maker *m, tssa_dtype dtype, double number)
 {
     struct tensor *tensor = ARENA_NEW(&m->graph->arena, struct tensor);
-    float *data = arena_copy(&m->graph->arena, &number, sizeof number);
-    if (!tensor || !data)
+    void *data = arena_alloc_aligned(&m->graph->arena, sizeof number, TENSOR_ALIGNMENT);
+    if (m->status || !tensor || !data)
         return pass_put(m, NULL);
-    *tensor = (struct tensor){.dtype = TSSA_FLOAT, .data = data};
+    *tensor = (struct tensor){.dtype = dtype, .data = data};
+    dtype_store_double(dtype, data, number);
     return pass_put(m, ir_constant_create(m->graph, tensor));
+}
+
+struct ir_value *pass_make_float(struct pass_maker *m, float number)
+{
+    return pass_make_number(m, TSSA_FLOAT, (double)number);
+}
+
+struct ir_value *pass_make_cast(struct pass_maker *m, struct ir_value *x, tssa_dtype to)
+{
+    struct ir_op *op = pass_new_op(m, IR_OP_Cast, 1, x, NULL, NULL);
+    const struct ir_attr attr = {
+        .name = intern_str(&m->graph->strings, "to"), .kind = IR_ATTR_INT, .i = to};
+    return pass_put(m, op && attr.name && ir_op_set_attr(m->graph, op, &attr) ? op : NULL);
+}
+
+/* Of a Gather inference knows what it finds. */
+struct ir_value *pass_make_size(struct pass_maker *m, struct ir_value *x, int axis)
+{
+    int64_t size;
+    if (m->status)
+        return NULL;
+    if (dim_is_const(x->type->dims[axis], &size))
+        return pass_make_int(m, 0, size);
+    struct ir_value *shape = pass_make(m, IR_OP_Shape, 1, x, NULL);
+    return pass_make(m, IR_OP_Gather, 2, shape, pass_make_int(m, 0, axis));
 }
 
 struct ir_value *pass_make_access(struct pass_maker *m, struct ir_value *x, enum rule_kind kind,
@@ -71,4 +97,23 @@ struct ir_value *pass_make_access(struct pass_maker *m, struct ir_value *x, enum
         params[i] = param && i == 1 ? rule_operand(0) : rule_constant(numbers[i]);
     const struct rule *rule = rule_create(m->graph, 1, &step);
     return pass_put(m, rule ? rule_access_create(m->graph, x, rule, param ? 1 : 0, &param) : NULL);
+}
+
+struct ir_value *pass_make_rule(struct pass_maker *m, struct ir_value *x,
+                                const struct rule_draft *draft)
+{
+    if (m->status || draft->n_steps == 0)
+        return x;
+    const struct rule *rule = rule_create(m->graph, draft->n_steps, draft->steps);
+    return pass_put(
+        m, rule ? rule_access_create(m->graph, x, rule, draft->n_operands, draft->operands) : NULL);
+}
+
+void pass_put_result(struct pass_maker *m, struct ir_value *result, struct ir_value *made)
+{
+    if (m->status)
+        return;
+    made->name = result->name;
+    result->name = NULL;
+    ir_value_replace(result, made);
 }

@@ -7,7 +7,7 @@
 #define TSSA_PASSES_MAKER_H
 
 #include "ir/ir.h"
-#include "ir/rule.h"
+#include "ir/rule_draft.h"
 
 struct pass_maker {
     struct ir_op *at; /* what is made is before it, under its node's name */
@@ -30,8 +30,19 @@ struct ir_value *pass_make_where(struct pass_maker *m, struct ir_value *conditio
 /* Constants of one element, of rank 0 or 1. */
 struct ir_value *pass_make_int(struct pass_maker *m, int rank, int64_t number);
 struct ir_value *pass_make_float(struct pass_maker *m, float number);
+/* Of any type that has numbers. */
+struct ir_value *pass_make_number(struct pass_maker *m, tssa_dtype dtype, double number);
+struct ir_value *pass_make_cast(struct pass_maker *m, struct ir_value *x, tssa_dtype to);
+/* How long an axis of x is, INT64: a constant where that is known. */
+struct ir_value *pass_make_size(struct pass_maker *m, struct ir_value *x, int axis);
 /* An access of one step of n params; `param`: its second one, if that is no number. */
 struct ir_value *pass_make_access(struct pass_maker *m, struct ir_value *x, enum rule_kind kind,
                                   uint32_t n, const int64_t *numbers, struct ir_value *param);
+/* An access by the rule; x where it has no steps. */
+struct ir_value *pass_make_rule(struct pass_maker *m, struct ir_value *x,
+                                const struct rule_draft *draft);
+
+/* Has all that read a result read the value, under the result's name; nothing where it failed. */
+void pass_put_result(struct pass_maker *m, struct ir_value *result, struct ir_value *made);
 
 #endif

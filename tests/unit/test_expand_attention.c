@@ -18,15 +18,14 @@
 
 #include <cmocka.h>
 
-#include "api/handles.h"
 #include "base/text.h"
+#include "common/expand_check.h"
 #include "common/fake_cuda.h"
-#include "common/model_text.h"
-#include "common/no_error.h"
 #include "common/op_run.h"
 
 enum { Q, K, V, MASK, PAST_K, PAST_V, LENGTHS, OPERANDS };
 #define RESULTS 4
+#define PASS "expand_attention"
 #define MAX_COUNT (3 * 6 * 40 * 80)
 
 /* ---- Programs -------------------------------------------------------------------------------- */
@@ -38,6 +37,7 @@ struct operand {
     int64_t dims[4];
     char shape[4][8]; /* as the text has it */
     double values[MAX_COUNT];
+    char elements[MAX_COUNT * sizeof(double)]; /* the same in its type */
 };
 
 struct program {
@@ -313,72 +313,20 @@ static void program_free(struct program *p)
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-struct told {
-    int expanded, left;
-};
-
-static void count_remark(void *user, const tssa_remark *remark)
+/* The inputs, in memory of the program's own. */
+static void write_inputs(struct program *p, struct expand_program *made)
 {
-    struct told *told = user;
-    if (strcmp(remark->pass, "expand_attention") != 0)
-        return;
-    told->expanded += remark->kind == TSSA_REMARK_APPLIED;
-    told->left += remark->kind == TSSA_REMARK_MISSED;
-}
-
-/* A model at a level, on a device. */
-struct side {
-    tssa_model *model;
-    tssa_session *session;
-    struct told told;
-};
-
-/* false: the device is not there. */
-static bool open_side(struct side *side, tssa_context *context, const char *text, int level,
-                      const char *device)
-{
-    const tssa_optimize_options passes = {.struct_size = sizeof passes,
-                                          .level = level,
-                                          .target = TSSA_TARGET_SESSION,
-                                          .verify_after_passes = 1};
-    side->told = (struct told){0};
-    const tssa_session_options options = {.struct_size = sizeof options,
-                                          .device = device,
-                                          .remark = count_remark,
-                                          .remark_user = &side->told};
-    no_error(model_text_load(context, text, &side->model));
-    no_error(tssa_model_optimize(side->model, &passes));
-    tssa_status *status = tssa_session_create(side->model, &options, &side->session);
-    if (tssa_status_code(status) == TSSA_UNSUPPORTED && device) {
-        print_message("%s\n", tssa_status_message(status));
-        tssa_status_free(status);
-        tssa_model_free(side->model);
-        return false;
-    }
-    no_error(status);
-    return true;
-}
-
-static void close_side(struct side *side)
-{
-    tssa_session_free(side->session);
-    tssa_model_free(side->model);
-}
-
-static size_t make_inputs(const struct program *p, tssa_context *context, tssa_value **inputs)
-{
-    size_t n = 0;
     for (int i = 0; i < OPERANDS; i++) {
-        const struct operand *o = &p->operands[i];
+        struct operand *o = &p->operands[i];
         if (!o->given)
             continue;
-        no_error(tssa_tensor_create(context, o->dtype, o->rank, o->dims, &inputs[n]));
-        char *data = tssa_tensor_data(inputs[n++]);
+        struct expand_input *input = &made->inputs[made->n_inputs++];
+        *input = (struct expand_input){.dtype = o->dtype, .rank = o->rank, .data = o->elements};
+        memcpy(input->dims, o->dims, sizeof o->dims);
         for (int64_t k = 0; k < count_of(o); k++)
-            dtype_store_double(o->dtype, data + (size_t)k * tssa_dtype_size(o->dtype),
+            dtype_store_double(o->dtype, o->elements + (size_t)k * tssa_dtype_size(o->dtype),
                                o->values[k]);
     }
-    return n;
 }
 
 static double tolerance_of(tssa_dtype dtype)
@@ -396,9 +344,9 @@ static bool same_element(tssa_dtype dtype, const char *a, const char *b)
            (isnan(dtype_load_double(dtype, a)) && isnan(dtype_load_double(dtype, b)));
 }
 
-static void compare_values(struct program *p, const struct value *wanted, const struct value *made,
-                           size_t output)
+static void compare(void *user, const struct value *wanted, const struct value *made, size_t output)
 {
+    struct program *p = user;
     const struct tensor *a = &wanted->tensor, *b = &made->tensor;
     const size_t size = tssa_dtype_size(a->dtype);
     assert_int_equal(a->dtype, b->dtype);
@@ -414,47 +362,15 @@ static void compare_values(struct program *p, const struct value *wanted, const 
     }
 }
 
-/* Runs both twice: what is recorded, too. */
-static void compare(struct program *p, const struct side *wanted, const struct side *made,
-                    tssa_context *context)
-{
-    tssa_value *inputs[OPERANDS];
-    const size_t n = make_inputs(p, context, inputs);
-    size_t outputs = 0;
-    for (int i = 0; i < RESULTS; i++)
-        outputs += p->wanted[i];
-    for (int turn = 0; turn < 2; turn++) {
-        tssa_value *a[RESULTS] = {NULL}, *b[RESULTS] = {NULL};
-        no_error(tssa_session_run(wanted->session, n, inputs, outputs, a));
-        no_error(tssa_session_run(made->session, n, inputs, outputs, b));
-        for (size_t i = 0; i < outputs; i++) {
-            compare_values(p, &a[i]->value, &b[i]->value, i);
-            tssa_value_free(a[i]);
-            tssa_value_free(b[i]);
-        }
-    }
-    for (size_t i = 0; i < n; i++)
-        tssa_value_free(inputs[i]);
-}
-
 /* false: there is no such device. */
 static bool check(const char *device, uint64_t seed, bool exact)
 {
-    tssa_context *context;
-    struct side wanted, made;
     struct program *p = program_make(seed, exact);
-    no_error(tssa_context_create(NULL, &context));
-    const bool there = open_side(&made, context, text_string(&p->text), 2, device);
-    if (there) {
-        assert_true(open_side(&wanted, context, text_string(&p->text), 0, NULL));
-        assert_int_equal(wanted.told.expanded + wanted.told.left, 0);
-        if (made.told.expanded != 1 || made.told.left != 0)
-            fail_msg("it is one operator:\n%s", text_string(&p->text));
-        compare(p, &wanted, &made, context);
-        close_side(&wanted);
-        close_side(&made);
-    }
-    tssa_context_free(context);
+    struct expand_program made = {.text = text_string(&p->text), .compare = compare, .user = p};
+    write_inputs(p, &made);
+    for (int i = 0; i < RESULTS; i++)
+        made.n_outputs += p->wanted[i];
+    const bool there = expand_check(PASS, device, &made);
     program_free(p);
     return there;
 }
@@ -498,14 +414,7 @@ static void test_opencl(void **state)
 
 static void expect_told(const char *text, int level, const char *device, int expanded, int left)
 {
-    tssa_context *context;
-    struct side side;
-    no_error(tssa_context_create(NULL, &context));
-    assert_true(open_side(&side, context, text, level, device));
-    assert_int_equal(side.told.expanded, expanded);
-    assert_int_equal(side.told.left, left);
-    close_side(&side);
-    tssa_context_free(context);
+    expand_expect(PASS, text, level, device, expanded, left);
 }
 
 static void test_what_is_left(void **state)
@@ -539,28 +448,11 @@ static void fails_of_mask(const char *device, int64_t length)
 {
     static const char text[] =
         MODEL(INPUTS("1", "2", "3") ", %m: bool[2, T]", "Attention(%q, %k, %v, %m)");
-    const int64_t dims[4][4] = {{1, 2, 2, 4}, {1, 2, 3, 4}, {1, 2, 3, 4}, {2, length}};
-    tssa_context *context;
-    tssa_value *inputs[4], *output = NULL;
-    struct side side;
-    no_error(tssa_context_create(NULL, &context));
-    assert_true(open_side(&side, context, text, 2, device));
-    for (int i = 0; i < 4; i++) {
-        no_error(tssa_tensor_create(context, i < 3 ? TSSA_FLOAT : TSSA_BOOL, i < 3 ? 4 : 2, dims[i],
-                                    &inputs[i]));
-        memset(tssa_tensor_data(inputs[i]), 0, tensor_bytes(&inputs[i]->value.tensor));
-    }
-    tssa_status *status = tssa_session_run(side.session, 4, inputs, 1, &output);
-    if (length <= 3)
-        no_error(status);
-    else
-        assert_int_equal(tssa_status_code(status), TSSA_RUNTIME);
-    tssa_status_free(status);
-    tssa_value_free(output);
-    for (int i = 0; i < 4; i++)
-        tssa_value_free(inputs[i]);
-    close_side(&side);
-    tssa_context_free(context);
+    const struct expand_input inputs[] = {{TSSA_FLOAT, 4, {1, 2, 2, 4}, NULL},
+                                          {TSSA_FLOAT, 4, {1, 2, 3, 4}, NULL},
+                                          {TSSA_FLOAT, 4, {1, 2, 3, 4}, NULL},
+                                          {TSSA_BOOL, 2, {2, length}, NULL}};
+    expand_expect_run(text, device, 4, inputs, length <= 3);
 }
 
 static void test_long_masks(void **state)

@@ -17,11 +17,9 @@
 
 #include <cmocka.h>
 
-#include "api/handles.h"
 #include "base/text.h"
+#include "common/expand_check.h"
 #include "common/fake_cuda.h"
-#include "common/model_text.h"
-#include "common/no_error.h"
 #include "common/op_run.h"
 #include "common/same_value.h"
 #include "ir/recurrent.h"
@@ -34,6 +32,8 @@ static const struct sizes small = {5, 4, 6, 9}, large = {7, 20, 70, 80};
 #define MAX_COUNT (2 * 4 * 80 * 80)
 #define RESULTS 3
 
+#define PASS "expand_recurrent"
+
 /* ---- Programs -------------------------------------------------------------------------------- */
 
 struct operand {
@@ -42,6 +42,7 @@ struct operand {
     int64_t dims[3];
     char shape[3][8]; /* as the text has it */
     double values[MAX_COUNT];
+    char elements[MAX_COUNT * sizeof(double)]; /* the same in its type */
 };
 
 struct program {
@@ -303,72 +304,21 @@ static void program_free(struct program *p)
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-struct told {
-    int expanded, left;
-};
-
-static void count_remark(void *user, const tssa_remark *remark)
+/* The inputs, in memory of the program's own. */
+static void write_inputs(struct program *p, struct expand_program *made)
 {
-    struct told *told = user;
-    if (strcmp(remark->pass, "expand_recurrent") != 0)
-        return;
-    told->expanded += remark->kind == TSSA_REMARK_APPLIED;
-    told->left += remark->kind == TSSA_REMARK_MISSED;
-}
-
-/* A model at a level, on a device. */
-struct side {
-    tssa_model *model;
-    tssa_session *session;
-    struct told told;
-};
-
-/* false: the device is not there. */
-static bool open_side(struct side *side, tssa_context *context, const char *text, int level,
-                      const char *device)
-{
-    const tssa_optimize_options passes = {.struct_size = sizeof passes,
-                                          .level = level,
-                                          .target = TSSA_TARGET_SESSION,
-                                          .verify_after_passes = 1};
-    side->told = (struct told){0};
-    const tssa_session_options options = {.struct_size = sizeof options,
-                                          .device = device,
-                                          .remark = count_remark,
-                                          .remark_user = &side->told};
-    no_error(model_text_load(context, text, &side->model));
-    no_error(tssa_model_optimize(side->model, &passes));
-    tssa_status *status = tssa_session_create(side->model, &options, &side->session);
-    if (tssa_status_code(status) == TSSA_UNSUPPORTED && device) {
-        print_message("%s\n", tssa_status_message(status));
-        tssa_status_free(status);
-        tssa_model_free(side->model);
-        return false;
-    }
-    no_error(status);
-    return true;
-}
-
-static void close_side(struct side *side)
-{
-    tssa_session_free(side->session);
-    tssa_model_free(side->model);
-}
-
-static size_t make_inputs(const struct program *p, tssa_context *context, tssa_value **inputs)
-{
-    size_t n = 0;
     for (int i = 0; i < RECURRENT_OPERANDS; i++) {
-        const struct operand *o = &p->operands[i];
+        struct operand *o = &p->operands[i];
         const tssa_dtype dtype = i == RECURRENT_LENGTHS ? TSSA_INT32 : p->dtype;
         if (!o->given || o->constant)
             continue;
-        no_error(tssa_tensor_create(context, dtype, o->rank, o->dims, &inputs[n]));
-        char *data = tssa_tensor_data(inputs[n++]);
+        struct expand_input *input = &made->inputs[made->n_inputs++];
+        *input = (struct expand_input){.dtype = dtype, .rank = o->rank, .data = o->elements};
+        memcpy(input->dims, o->dims, sizeof o->dims);
         for (int64_t k = 0; k < count_of(o); k++)
-            dtype_store_double(dtype, data + (size_t)k * tssa_dtype_size(dtype), o->values[k]);
+            dtype_store_double(dtype, o->elements + (size_t)k * tssa_dtype_size(dtype),
+                               o->values[k]);
     }
-    return n;
 }
 
 static double tolerance_of(tssa_dtype dtype)
@@ -379,9 +329,9 @@ static double tolerance_of(tssa_dtype dtype)
                                    : 2e-2;
 }
 
-static void compare_values(struct program *p, const struct value *wanted, const struct value *made,
-                           size_t output)
+static void compare(void *user, const struct value *wanted, const struct value *made, size_t output)
 {
+    struct program *p = user;
     const struct tensor *a = &wanted->tensor, *b = &made->tensor;
     const size_t size = tssa_dtype_size(p->dtype);
     if (p->exact && !same_value(wanted, made))
@@ -393,45 +343,15 @@ static void compare_values(struct program *p, const struct value *wanted, const 
                      tolerance_of(p->dtype), "output", output);
 }
 
-/* Runs both twice: what is recorded, too. */
-static void compare(struct program *p, const struct side *wanted, const struct side *made,
-                    tssa_context *context)
-{
-    tssa_value *inputs[RECURRENT_OPERANDS];
-    const size_t n = make_inputs(p, context, inputs);
-    const size_t outputs = (size_t)(p->wanted[0] + p->wanted[1] + p->wanted[2]);
-    for (int turn = 0; turn < 2; turn++) {
-        tssa_value *a[RESULTS] = {NULL}, *b[RESULTS] = {NULL};
-        no_error(tssa_session_run(wanted->session, n, inputs, outputs, a));
-        no_error(tssa_session_run(made->session, n, inputs, outputs, b));
-        for (size_t i = 0; i < outputs; i++) {
-            compare_values(p, &a[i]->value, &b[i]->value, i);
-            tssa_value_free(a[i]);
-            tssa_value_free(b[i]);
-        }
-    }
-    for (size_t i = 0; i < n; i++)
-        tssa_value_free(inputs[i]);
-}
-
 /* false: there is no such device. */
 static bool check(const char *device, uint64_t seed, bool exact)
 {
-    tssa_context *context;
-    struct side wanted, made;
     struct program *p = program_make(seed, exact);
-    no_error(tssa_context_create(NULL, &context));
-    const bool there = open_side(&made, context, text_string(&p->text), 2, device);
-    if (there) {
-        assert_true(open_side(&wanted, context, text_string(&p->text), 0, NULL));
-        assert_int_equal(wanted.told.expanded + wanted.told.left, 0);
-        if (made.told.expanded != 1 || made.told.left != 0)
-            fail_msg("it is no loop:\n%s", text_string(&p->text));
-        compare(p, &wanted, &made, context);
-        close_side(&wanted);
-        close_side(&made);
-    }
-    tssa_context_free(context);
+    struct expand_program made = {.text = text_string(&p->text), .compare = compare, .user = p};
+    write_inputs(p, &made);
+    for (int i = 0; i < RESULTS; i++)
+        made.n_outputs += p->wanted[i];
+    const bool there = expand_check(PASS, device, &made);
     program_free(p);
     return there;
 }
@@ -473,14 +393,7 @@ static void test_opencl(void **state)
 
 static void expect_told(const char *text, int level, const char *device, int expanded, int left)
 {
-    tssa_context *context;
-    struct side side;
-    no_error(tssa_context_create(NULL, &context));
-    assert_true(open_side(&side, context, text, level, device));
-    assert_int_equal(side.told.expanded, expanded);
-    assert_int_equal(side.told.left, left);
-    close_side(&side);
-    tssa_context_free(context);
+    expand_expect(PASS, text, level, device, expanded, left);
 }
 
 #define GRU_INPUTS(t, n) "%x: f32[" t ", " n ", 2], %w: f32[1, 6, 2], %r: f32[1, 6, 2]"
@@ -508,29 +421,12 @@ static void test_what_is_left(void **state)
 static void fails_of_length(const char *device, int32_t length)
 {
     static const char text[] = MODEL(GRU_INPUTS("3", "2") ", %l: i32[2]", "GRU(%x, %w, %r, _, %l)");
-    static const int64_t dims[4][3] = {{3, 2, 2}, {1, 6, 2}, {1, 6, 2}, {2}};
-    tssa_context *context;
-    tssa_value *inputs[4], *output = NULL;
-    struct side side;
-    no_error(tssa_context_create(NULL, &context));
-    assert_true(open_side(&side, context, text, 2, device));
-    for (int i = 0; i < 4; i++) {
-        no_error(tssa_tensor_create(context, i < 3 ? TSSA_FLOAT : TSSA_INT32, i < 3 ? 3 : 1,
-                                    dims[i], &inputs[i]));
-        memset(tssa_tensor_data(inputs[i]), 0, tensor_bytes(&inputs[i]->value.tensor));
-    }
-    ((int32_t *)tssa_tensor_data(inputs[3]))[1] = length;
-    tssa_status *status = tssa_session_run(side.session, 4, inputs, 1, &output);
-    if (length >= 0 && length <= 3)
-        no_error(status);
-    else
-        assert_int_equal(tssa_status_code(status), TSSA_RUNTIME);
-    tssa_status_free(status);
-    tssa_value_free(output);
-    for (int i = 0; i < 4; i++)
-        tssa_value_free(inputs[i]);
-    close_side(&side);
-    tssa_context_free(context);
+    const int32_t lengths[] = {0, length};
+    const struct expand_input inputs[] = {{TSSA_FLOAT, 3, {3, 2, 2}, NULL},
+                                          {TSSA_FLOAT, 3, {1, 6, 2}, NULL},
+                                          {TSSA_FLOAT, 3, {1, 6, 2}, NULL},
+                                          {TSSA_INT32, 1, {2}, lengths}};
+    expand_expect_run(text, device, 4, inputs, length >= 0 && length <= 3);
 }
 
 static void test_lengths(void **state)

@@ -82,14 +82,6 @@ static bool batch_op(struct batch *batch, const struct ir_op *op)
            batch_refuse(batch, op, "this use of it has no form for all iterations");
 }
 
-static bool is_used(const struct ir_op *op)
-{
-    for (uint32_t i = 0; i < op->n_results; i++)
-        if (op->results[i].uses)
-            return true;
-    return false;
-}
-
 static bool has_unknown_operand(const struct batch *batch, const struct ir_op *op)
 {
     bool batched;
@@ -118,7 +110,7 @@ static bool make_form(struct batch *batch, const struct ir_op *op)
 bool batch_ops(struct batch *batch, const struct ir_block *block)
 {
     for (const struct ir_op *op = block->first; op != ir_block_return(block); op = op->next) {
-        if (!is_used(op))
+        if (!ir_op_is_used(op))
             continue;
         if (batch->nested == 0)
             return batch_refuse(batch, op, "there are too many ops in branches and loops");
@@ -144,7 +136,7 @@ tssa_status *batch_body(struct batch *batch, const struct ir_op *const *skip, si
     *done = false;
     for (const struct ir_op *op = batch->body->first; op != ir_block_return(batch->body);
          op = op->next)
-        if (is_used(op) && !is_skipped(op, skip, n_skip) && !has_form(batch, op) &&
+        if (ir_op_is_used(op) && !is_skipped(op, skip, n_skip) && !has_form(batch, op) &&
             !make_form(batch, op))
             return batch->status;
     *done = true;

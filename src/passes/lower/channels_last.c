@@ -90,17 +90,11 @@ static tssa_status *visit(void *context, struct ir_op *op)
     return says || goes_on(op) ? replace(context, op, says) : NULL;
 }
 
-static tssa_status *find_conv(void *context, struct ir_op *op)
-{
-    *(bool *)context |= is_conv(op);
-    return NULL;
-}
-
 tssa_status *pass_channels_last(struct pass_context *pass)
 {
-    bool any = false;
-    if (!pass_is_for_session(pass) || !pass->sums_bytes)
+    struct ir_block *body = pass->graph->body;
+    if (!pass_is_for_session(pass) || !pass->sums_bytes || !ir_block_has(body, IR_OP_QLinearConv) ||
+        !pass->sums_bytes())
         return NULL;
-    TRY(ir_block_walk(pass->graph->body, find_conv, &any));
-    return any && pass->sums_bytes() ? ir_block_walk(pass->graph->body, visit, pass) : NULL;
+    return ir_block_walk(body, visit, pass);
 }

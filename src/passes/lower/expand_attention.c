@@ -56,13 +56,13 @@ static bool read_heads(const struct ir_op *op, uint32_t operand, const char *att
     return h->size > 0 && packed % count == 0;
 }
 
-static bool same_batch(const struct expansion *e, const struct ir_value *x)
+static bool same_batch(const struct attention *e, const struct ir_value *x)
 {
     return x->type->dims[0] == ir_operand(e->op, ATTENTION_Q)->type->dims[0];
 }
 
 /* [batch, heads, past, size], or absent. */
-static bool is_past(const struct expansion *e, uint32_t operand, uint32_t now,
+static bool is_past(const struct attention *e, uint32_t operand, uint32_t now,
                     const struct heads *h)
 {
     const struct ir_value *x = ir_operand(e->op, operand);
@@ -72,14 +72,14 @@ static bool is_past(const struct expansion *e, uint32_t operand, uint32_t now,
                   dim_is(x->type->dims[3], h->size));
 }
 
-static bool is_lengths(const struct expansion *e)
+static bool is_lengths(const struct attention *e)
 {
     const struct ir_value *x = ir_operand(e->op, ATTENTION_LENGTHS);
     return !x || (is_tensor(x, DTYPE_BIT(TSSA_INT64), 1) && same_batch(e, x));
 }
 
 /* Of the scores, or of fewer positions. */
-static bool is_mask(const struct expansion *e)
+static bool is_mask(const struct attention *e)
 {
     const struct ir_value *x = ir_operand(e->op, ATTENTION_MASK);
     const struct dim *scores[] = {ir_operand(e->op, ATTENTION_Q)->type->dims[0],
@@ -98,13 +98,13 @@ static bool is_mask(const struct expansion *e)
            length <= total;
 }
 
-static bool is_empty(const struct expansion *e)
+static bool is_empty(const struct attention *e)
 {
     return dim_is(ir_operand(e->op, ATTENTION_Q)->type->dims[0], 0) || dim_is(e->q.length, 0) ||
            dim_is(e->total, 0);
 }
 
-static bool read_total(struct expansion *e)
+static bool read_total(struct attention *e)
 {
     const struct ir_value *k = ir_operand(e->op, ATTENTION_PAST_K),
                           *v = ir_operand(e->op, ATTENTION_PAST_V);
@@ -116,7 +116,7 @@ static bool read_total(struct expansion *e)
 }
 
 /* Sets the sizes. Why it stays as it is; NULL: it need not. */
-static const char *find_obstacle(struct expansion *e)
+static const char *find_obstacle(struct attention *e)
 {
     const struct ir_op *op = e->op;
     if (ir_attr_int(op, "left_window_size", -1) != -1 ||
@@ -143,26 +143,18 @@ static const char *find_obstacle(struct expansion *e)
 
 /* ---- The pass -------------------------------------------------------------------------------- */
 
-static void read_attributes(struct expansion *e)
+static void read_attributes(struct attention *e)
 {
     e->causal = ir_attr_int(e->op, "is_causal", 0) != 0;
     e->softcap = (double)ir_attr_float(e->op, "softcap", 0);
     e->mode = ir_attr_int(e->op, "qk_matmul_output_mode", SCORES_RAW);
 }
 
-static bool is_used(const struct ir_op *op)
-{
-    for (uint32_t i = 0; i < op->n_results; i++)
-        if (op->results[i].uses)
-            return true;
-    return false;
-}
-
 static tssa_status *visit(void *context, struct ir_op *op)
 {
     struct pass_context *pass = context;
-    struct expansion e = {.op = op, .maker = {.at = op, .graph = pass->graph}};
-    if (op->info->id != IR_OP_Attention || !is_used(op))
+    struct attention e = {.op = op, .maker = {.at = op, .graph = pass->graph}};
+    if (op->info->id != IR_OP_Attention || !ir_op_is_used(op))
         return NULL;
     read_attributes(&e);
     const char *why = find_obstacle(&e);

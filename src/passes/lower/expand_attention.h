@@ -37,7 +37,7 @@ struct heads {
     const struct dim *length;
 };
 
-struct expansion {
+struct attention {
     struct ir_op *op;
     struct pass_maker maker; /* before the op */
     struct heads q, k, v;
@@ -48,6 +48,6 @@ struct expansion {
 };
 
 /* Makes what computes the results, and puts it in their places. (expand_scores.c) */
-void expand_scores(struct expansion *e);
+void expand_scores(struct attention *e);
 
 #endif

@@ -30,37 +30,15 @@ struct ir_value *expand_settle(struct expansion *e, struct ir_value *value)
 struct ir_value *expand_access(struct expansion *e, struct pass_maker *m, struct ir_value *x,
                                const struct rule_draft *draft)
 {
-    if (m->status || draft->n_steps == 0)
-        return x;
-    const struct rule *rule = rule_create(m->graph, draft->n_steps, draft->steps);
-    struct ir_op *op =
-        rule ? rule_access_create(m->graph, x, rule, draft->n_operands, draft->operands) : NULL;
-    struct ir_value *made = pass_put(m, op);
-    return m == &e->maker ? expand_settle(e, made) : made;
+    struct ir_value *made = pass_make_rule(m, x, draft);
+    return m == &e->maker && made != x ? expand_settle(e, made) : made;
 }
 
 struct ir_value *expand_cast(struct expansion *e, struct ir_value *x, tssa_dtype to)
 {
-    struct pass_maker *m = &e->maker;
-    if (!x || m->status || x->type->dtype == to)
+    if (!x || e->maker.status || x->type->dtype == to)
         return x;
-    struct ir_op *op = pass_new_op(m, IR_OP_Cast, 1, x, NULL, NULL);
-    const struct ir_attr attr = {
-        .name = intern_str(&m->graph->strings, "to"), .kind = IR_ATTR_INT, .i = to};
-    if (!op || !attr.name || !ir_op_set_attr(m->graph, op, &attr))
-        op = NULL;
-    return expand_settle(e, pass_put(m, op));
-}
-
-struct ir_value *expand_number(struct expansion *e, struct pass_maker *m, double number)
-{
-    struct tensor *tensor = ARENA_NEW(&m->graph->arena, struct tensor);
-    void *data = arena_alloc_aligned(&m->graph->arena, sizeof number, TENSOR_ALIGNMENT);
-    if (m->status || !tensor || !data)
-        return pass_put(m, NULL);
-    *tensor = (struct tensor){.dtype = e->dtype, .data = data};
-    dtype_store_double(e->dtype, data, number);
-    return pass_put(m, ir_constant_create(m->graph, tensor));
+    return expand_settle(e, pass_make_cast(&e->maker, x, to));
 }
 
 static struct ir_value *settled(struct expansion *e, enum ir_op_id id, struct ir_value *a,
@@ -70,18 +48,6 @@ static struct ir_value *settled(struct expansion *e, enum ir_op_id id, struct ir
 }
 
 /* ---- Sizes and lengths ----------------------------------------------------------------------- */
-
-/* Of a Gather inference knows what it finds. */
-static struct ir_value *size_of(struct expansion *e, int axis)
-{
-    struct ir_value *x = ir_operand(e->op, RECURRENT_X);
-    struct pass_maker *m = &e->maker;
-    int64_t size;
-    if (dim_is_const(x->type->dims[axis], &size))
-        return pass_make_int(m, 0, size);
-    struct ir_value *shape = pass_make(m, IR_OP_Shape, 1, x, NULL);
-    return pass_make(m, IR_OP_Gather, 2, shape, pass_make_int(m, 0, axis));
-}
 
 /*
  * Lengths that are none fail the run, as they do on the host: they are looked up in a table of
@@ -116,25 +82,6 @@ static void read_lengths(struct expansion *e)
 
 /* ---- Products with W ------------------------------------------------------------------------- */
 
-/* To a shape of which some sizes are values of ops; -1 where they stand. */
-static void draft_shape(struct rule_draft *draft, enum rule_kind kind, uint32_t n,
-                        const int64_t *dims, struct ir_value *const *sizes)
-{
-    draft_step(draft, kind, n, dims);
-    struct rule_param *params = draft->params + draft->n_params - n;
-    for (uint32_t i = 0; i < n; i++) {
-        const struct tensor *constant = sizes[i] ? ir_value_constant(sizes[i]) : NULL;
-        if (!sizes[i])
-            continue;
-        if (constant) {
-            params[i] = rule_constant(dtype_load_int64(constant->dtype, constant->data));
-            continue;
-        }
-        params[i] = rule_operand(draft->n_operands);
-        draft->operands[draft->n_operands++] = sizes[i];
-    }
-}
-
 /* [T * N, I] */
 static struct ir_value *input_rows(struct expansion *e)
 {
@@ -163,15 +110,16 @@ void expand_operands(struct expansion *e)
 {
     const bool batch_first = e->attrs.batch_first;
     struct rule_draft draft;
-    e->steps = size_of(e, batch_first ? 1 : 0);
-    e->batch = size_of(e, batch_first ? 0 : 1);
+    struct ir_value *x = ir_operand(e->op, RECURRENT_X);
+    e->steps = pass_make_size(&e->maker, x, batch_first ? 1 : 0);
+    e->batch = pass_make_size(&e->maker, x, batch_first ? 0 : 1);
     if (e->maker.status)
         return;
     read_lengths(e);
     struct ir_value *rows = input_rows(e), *weights = input_weights(e);
     struct ir_value *products = pass_make(&e->maker, IR_OP_MatMul, 2, rows, weights);
     draft_begin(&draft, RULE_EXACT);
-    draft_shape(&draft, RULE_RESHAPE, 3, (const int64_t[]){0, 0, e->attrs.directions * e->width},
+    draft_sizes(&draft, RULE_RESHAPE, 3, (const int64_t[]){0, 0, e->attrs.directions * e->width},
                 (struct ir_value *const[]){e->steps, e->batch, NULL});
     e->sums = expand_access(e, &e->maker, products, &draft);
 }
@@ -264,9 +212,9 @@ static struct ir_value *state_of(struct expansion *e, struct ir_value *given, in
         draft_select(&draft, e->attrs.batch_first ? 1 : 0, number);
         return expand_access(e, &e->maker, from, &draft);
     }
-    draft_shape(&draft, RULE_EXPAND, 2, (const int64_t[]){0, e->hidden},
+    draft_sizes(&draft, RULE_EXPAND, 2, (const int64_t[]){0, e->hidden},
                 (struct ir_value *const[]){e->batch, NULL});
-    return expand_access(e, &e->maker, expand_number(e, &e->maker, 0), &draft);
+    return expand_access(e, &e->maker, pass_make_number(&e->maker, e->dtype, 0), &draft);
 }
 
 void expand_direction(struct expansion *e, int64_t number, struct direction *d)

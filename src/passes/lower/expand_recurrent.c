@@ -169,11 +169,7 @@ static void put_result(struct expansion *e, uint32_t index, struct ir_value *con
     if (e->attrs.directions > 1)
         made = pass_make_with(&e->maker, IR_OP_Concat, parts[0], parts[1], "axis", axis);
     made = expand_cast(e, made, result->type->dtype);
-    if (e->maker.status)
-        return;
-    made->name = result->name;
-    result->name = NULL;
-    ir_value_replace(result, made);
+    pass_put_result(&e->maker, result, made);
 }
 
 static void expand(struct expansion *e)
@@ -198,14 +194,6 @@ static void expand(struct expansion *e)
 
 /* ---- The pass -------------------------------------------------------------------------------- */
 
-static bool is_used(const struct ir_op *op)
-{
-    for (uint32_t i = 0; i < op->n_results; i++)
-        if (op->results[i].uses)
-            return true;
-    return false;
-}
-
 static tssa_status *visit(void *context, struct ir_op *op)
 {
     struct pass_context *pass = context;
@@ -213,7 +201,7 @@ static tssa_status *visit(void *context, struct ir_op *op)
                           .op = op,
                           .cell = recurrent_cell_of(op),
                           .maker = {.at = op, .graph = pass->graph}};
-    if (!e.cell || !is_used(op))
+    if (!e.cell || !ir_op_is_used(op))
         return NULL;
     tssa_status *status = recurrent_decode(op, e.cell, &e.attrs);
     const char *why = status ? "its attributes are not understood" : find_obstacle(&e);

@@ -9,7 +9,6 @@
 #define TSSA_PASSES_LOWER_EXPAND_RECURRENT_H
 
 #include "ir/recurrent.h"
-#include "ir/rule_draft.h"
 #include "passes/maker.h"
 #include "passes/pass.h"
 
@@ -58,8 +57,6 @@ struct ir_value *expand_access(struct expansion *e, struct pass_maker *m, struct
                                const struct rule_draft *draft);
 /* Of the type that is computed in; in the type of X. NULL is none. */
 struct ir_value *expand_cast(struct expansion *e, struct ir_value *x, tssa_dtype to);
-/* A number of the type that is computed in. */
-struct ir_value *expand_number(struct expansion *e, struct pass_maker *m, double number);
 
 /* Sizes, lengths and the product with W, for all directions. */
 void expand_operands(struct expansion *e);

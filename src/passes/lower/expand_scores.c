@@ -8,7 +8,7 @@
 
 /* On the way; i64[] each: sizes. */
 struct scores {
-    struct expansion *e;
+    struct attention *e;
     struct pass_maker *m;
     tssa_dtype dtype; /* computed in: double where an operand is, else float32 */
     struct ir_value *batch, *queries, *past, *total;
@@ -28,24 +28,12 @@ static struct ir_value *binary(struct scores *s, enum ir_op_id id, struct ir_val
 
 static struct ir_value *number(struct scores *s, tssa_dtype dtype, double number)
 {
-    struct arena *arena = &s->m->graph->arena;
-    struct tensor *tensor = ARENA_NEW(arena, struct tensor);
-    void *data = arena_alloc_aligned(arena, sizeof number, TENSOR_ALIGNMENT);
-    if (s->m->status || !tensor || !data)
-        return pass_put(s->m, NULL);
-    *tensor = (struct tensor){.dtype = dtype, .data = data};
-    dtype_store_double(dtype, data, number);
-    return pass_put(s->m, ir_constant_create(s->m->graph, tensor));
+    return pass_make_number(s->m, dtype, number);
 }
 
 static struct ir_value *cast(struct scores *s, struct ir_value *x, tssa_dtype to)
 {
-    if (s->m->status || x->type->dtype == to)
-        return x;
-    struct ir_op *op = pass_new_op(s->m, IR_OP_Cast, 1, x, NULL, NULL);
-    const struct ir_attr attr = {
-        .name = intern_str(&s->m->graph->strings, "to"), .kind = IR_ATTR_INT, .i = to};
-    return pass_put(s->m, op && attr.name && ir_op_set_attr(s->m->graph, op, &attr) ? op : NULL);
+    return s->m->status || x->type->dtype == to ? x : pass_make_cast(s->m, x, to);
 }
 
 static struct ir_value *greatest(struct scores *s, struct ir_value *x, int64_t axis)
@@ -68,14 +56,9 @@ static struct ir_value *of_number(struct scores *s, int64_t number)
     return pass_make_int(s->m, 0, number);
 }
 
-/* Of a Gather inference knows what it finds. */
 static struct ir_value *size_of(struct scores *s, struct ir_value *x, int axis)
 {
-    int64_t size;
-    if (s->m->status || dim_is_const(x->type->dims[axis], &size))
-        return s->m->status ? NULL : of_number(s, size);
-    struct ir_value *shape = pass_make(s->m, IR_OP_Shape, 1, x, NULL);
-    return binary(s, IR_OP_Gather, shape, of_number(s, axis));
+    return pass_make_size(s->m, x, axis);
 }
 
 static struct ir_value *add(struct scores *s, struct ir_value *a, struct ir_value *b)
@@ -109,30 +92,7 @@ static struct ir_value *range(struct scores *s, struct ir_value *from, struct ir
 
 static struct ir_value *access(struct scores *s, struct ir_value *x, const struct rule_draft *draft)
 {
-    if (s->m->status)
-        return NULL;
-    const struct rule *rule = rule_create(s->m->graph, draft->n_steps, draft->steps);
-    return pass_put(
-        s->m,
-        rule ? rule_access_create(s->m->graph, x, rule, draft->n_operands, draft->operands) : NULL);
-}
-
-/* Adds a reshape or an expand to these sizes, known ones as numbers. */
-static void draft_sizes(struct rule_draft *draft, enum rule_kind kind, uint32_t n,
-                        struct ir_value *const *sizes)
-{
-    static const int64_t none[TSSA_MAX_RANK] = {0};
-    draft_step(draft, kind, n, none);
-    struct rule_param *params = draft->params + draft->n_params - n;
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t known;
-        if (is_known(sizes[i], &known)) {
-            params[i] = rule_constant(known);
-            continue;
-        }
-        params[i] = rule_operand(draft->n_operands);
-        draft->operands[draft->n_operands++] = sizes[i];
-    }
+    return pass_make_rule(s->m, x, draft);
 }
 
 static struct ir_value *reshape(struct scores *s, struct ir_value *x, uint32_t n,
@@ -140,7 +100,7 @@ static struct ir_value *reshape(struct scores *s, struct ir_value *x, uint32_t n
 {
     struct rule_draft draft;
     draft_begin(&draft, RULE_EXACT);
-    draft_sizes(&draft, RULE_RESHAPE, n, sizes);
+    draft_sizes(&draft, RULE_RESHAPE, n, NULL, sizes);
     return access(s, x, &draft);
 }
 
@@ -173,7 +133,8 @@ static struct ir_value *heads_of(struct scores *s, uint32_t operand, const struc
     struct ir_value *length = size_of(s, x, 1), *count = of_number(s, h->count),
                     *size = of_number(s, h->size);
     draft_begin(&draft, RULE_EXACT);
-    draft_sizes(&draft, RULE_RESHAPE, 4, (struct ir_value *const[]){s->batch, length, count, size});
+    draft_sizes(&draft, RULE_RESHAPE, 4, NULL,
+                (struct ir_value *const[]){s->batch, length, count, size});
     draft_step(&draft, RULE_PERMUTE, 4, (const int64_t[]){0, 2, 1, 3});
     return access(s, x, &draft);
 }
@@ -209,7 +170,7 @@ static struct ir_value *ungroup(struct scores *s, struct ir_value *x, struct ir_
 
 static void read_operands(struct scores *s)
 {
-    const struct expansion *e = s->e;
+    const struct attention *e = s->e;
     struct ir_value *q = ir_operand(e->op, ATTENTION_Q), *k = ir_operand(e->op, ATTENTION_K);
     struct ir_value *before = ir_operand(e->op, ATTENTION_PAST_K);
     s->batch = size_of(s, q, 0);
@@ -232,7 +193,7 @@ static void keep(struct scores *s, int64_t mode, struct ir_value *scores)
 /* [batch, heads, queries, total] */
 static struct ir_value *multiply_keys(struct scores *s)
 {
-    const struct expansion *e = s->e;
+    const struct attention *e = s->e;
     const struct ir_attr *scale = ir_attr(e->op, "scale");
     struct ir_value *q = cast(s, heads_of(s, ATTENTION_Q, &e->q), s->dtype);
     q = group(s, q, of_number(s, e->q.size));
@@ -297,7 +258,7 @@ static struct ir_value *lengthen(struct scores *s, struct ir_value *mask, struct
         sizes[i] = size_of(s, mask, i);
     sizes[last] = less(s, s->total, check_length(s, size_of(s, mask, last)));
     draft_begin(&draft, RULE_EXACT);
-    draft_sizes(&draft, RULE_EXPAND, (uint32_t)last + 1, sizes);
+    draft_sizes(&draft, RULE_EXPAND, (uint32_t)last + 1, NULL, sizes);
     mask = pass_make_with(s->m, IR_OP_Concat, mask, access(s, fill, &draft), "axis", last);
     sizes[last] = s->total;
     return reshape(s, mask, (uint32_t)last + 1, sizes);
@@ -375,7 +336,7 @@ static struct ir_value *values_of(struct scores *s, struct ir_value *weights)
 
 static struct ir_value *multiply_values(struct scores *s, struct ir_value *weights)
 {
-    const struct expansion *e = s->e;
+    const struct attention *e = s->e;
     struct ir_value *size = of_number(s, e->v.size);
     struct rule_draft draft;
     weights = group(s, weights, s->total);
@@ -385,7 +346,7 @@ static struct ir_value *multiply_values(struct scores *s, struct ir_value *weigh
         return y;
     draft_begin(&draft, RULE_EXACT);
     draft_step(&draft, RULE_PERMUTE, 4, (const int64_t[]){0, 2, 1, 3});
-    draft_sizes(&draft, RULE_RESHAPE, 3,
+    draft_sizes(&draft, RULE_RESHAPE, 3, NULL,
                 (struct ir_value *const[]){s->batch, s->queries, times(s, size, e->q.count)});
     return access(s, y, &draft);
 }
@@ -398,14 +359,10 @@ static void put_result(struct scores *s, uint32_t index)
     if (s->m->status || !result || !result->wanted || !result->uses)
         return;
     made = cast(s, made, result->type->dtype);
-    if (s->m->status)
-        return;
-    made->name = result->name;
-    result->name = NULL;
-    ir_value_replace(result, made);
+    pass_put_result(s->m, result, made);
 }
 
-void expand_scores(struct expansion *e)
+void expand_scores(struct attention *e)
 {
     const bool wide = ir_operand(e->op, ATTENTION_Q)->type->dtype == TSSA_DOUBLE ||
                       ir_operand(e->op, ATTENTION_V)->type->dtype == TSSA_DOUBLE;

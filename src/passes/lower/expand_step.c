@@ -23,7 +23,7 @@ static struct ir_value *binary(struct step *s, enum ir_op_id id, struct ir_value
 
 static struct ir_value *number(struct step *s, double value)
 {
-    return expand_number(s->e, &s->m, value);
+    return pass_make_number(&s->m, s->e->dtype, value);
 }
 
 /* ---- Activations ----------------------------------------------------------------------------- */

@@ -39,14 +39,13 @@ static const struct tensor *constant_of(const struct ir_op *op, enum operand ope
 
 static bool pads_nothing(const struct ir_op *op)
 {
-    static const char *const fixed[] = {"", "NOTSET", "VALID"};
-    const char *how = ir_attr_str(op, "auto_pad", "");
+    const char *how = ir_attr_str(op, "auto_pad", "NOTSET");
     size_t n;
     const int64_t *pads = ir_attr_ints(op, "pads", &n);
     for (size_t i = 0; pads && i < n; i++)
         if (pads[i] != 0)
             return false;
-    return strcmp(how, fixed[0]) == 0 || strcmp(how, fixed[1]) == 0 || strcmp(how, fixed[2]) == 0;
+    return strcmp(how, "NOTSET") == 0 || strcmp(how, "VALID") == 0;
 }
 
 static bool read_zero(struct folding *f)
@@ -162,17 +161,11 @@ static tssa_status *visit(void *context, struct ir_op *op)
     return status;
 }
 
-static tssa_status *find_conv(void *context, struct ir_op *op)
-{
-    *(bool *)context |= ir_op_is(op, IR_OP_QLinearConv);
-    return NULL;
-}
-
 tssa_status *pass_fold_zeros(struct pass_context *pass)
 {
-    bool any = false;
-    if (!pass_is_for_session(pass) || !pass->sums_bytes)
+    struct ir_block *body = pass->graph->body;
+    if (!pass_is_for_session(pass) || !pass->sums_bytes || !ir_block_has(body, IR_OP_QLinearConv) ||
+        !pass->sums_bytes())
         return NULL;
-    TRY(ir_block_walk(pass->graph->body, find_conv, &any));
-    return any && pass->sums_bytes() ? ir_block_walk(pass->graph->body, visit, pass) : NULL;
+    return ir_block_walk(body, visit, pass);
 }

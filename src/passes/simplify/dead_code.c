@@ -18,14 +18,6 @@
 #include "ir/rebuild.h"
 #include "passes/pass.h"
 
-static bool has_uses(const struct ir_op *op)
-{
-    for (uint32_t i = 0; i < op->n_results; i++)
-        if (op->results[i].uses)
-            return true;
-    return false;
-}
-
 /*
  * Only results beyond the required ones: a kernel may count on those. In the normalizations the
  * number of results is itself a switch (BatchNormalization before version 14: training or
@@ -91,7 +83,7 @@ static tssa_status *sweep(struct pass_context *pass, struct ir_block *block)
     struct ir_op *previous;
     for (struct ir_op *op = block->last; op; op = previous) {
         previous = op->prev;
-        if (!has_uses(op) && !ir_op_is(op, IR_OP_return) && ir_op_is_pure(op)) {
+        if (!ir_op_is_used(op) && !ir_op_is(op, IR_OP_return) && ir_op_is_pure(op)) {
             ir_release_blocks(op);
             ir_op_remove(op);
             pass->changed = true;
