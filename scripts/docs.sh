@@ -10,6 +10,10 @@ if [ "${1:-}" = --check ]; then
     check=yes
     shift
 fi
+if [ $# -gt 1 ]; then
+    echo "docs.sh: $2: only one folder is wanted, and --check before it" >&2
+    exit 2
+fi
 opt=${1:-build/release}/tssa-opt
 if [ ! -x "$opt" ]; then
     echo "docs.sh: there is no $opt; make build makes it" >&2
