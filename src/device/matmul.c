@@ -76,9 +76,10 @@ void matmul_batch(const struct matmul *mm, int64_t i, int64_t *a, int64_t *b)
 {
     *a = *b = 0;
     for (int axis = mm->batch_rank - 1; axis >= 0; axis--) {
-        *a += i % mm->batch[axis] * mm->a_step[axis];
-        *b += i % mm->batch[axis] * mm->b_step[axis];
-        i /= mm->batch[axis];
+        const int64_t at = axis == 0 ? i : i % mm->batch[axis];
+        *a += at * mm->a_step[axis];
+        *b += at * mm->b_step[axis];
+        i = axis == 0 ? 0 : i / mm->batch[axis];
     }
 }
 
@@ -95,27 +96,35 @@ struct matmul_problem matmul_of_batch(const struct matmul *mm)
                                    .b_column = 1};
 }
 
-void matmul_fold_rows(struct matmul *mm)
+/* Neighbours that both operands go through in one step become one axis; those of one matrix none.
+ */
+static void join_axes(struct matmul *mm)
 {
-    for (int i = 0; i < mm->batch_rank; i++)
-        if ((mm->b_step[i] != 0 || mm->a_step[i] == 0) && mm->batch[i] != 1)
-            return;
+    int rank = 0;
+    for (int i = 0; i < mm->batch_rank; i++) {
+        const int64_t batch = mm->batch[i], a = mm->a_step[i], b = mm->b_step[i];
+        int64_t joined;
+        if (batch == 1)
+            continue;
+        if (rank > 0 && mm->a_step[rank - 1] == batch * a && mm->b_step[rank - 1] == batch * b &&
+            i64_mul(mm->batch[rank - 1], batch, &joined))
+            mm->batch[rank - 1] = joined;
+        else
+            mm->batch[rank++] = batch;
+        mm->a_step[rank - 1] = a;
+        mm->b_step[rank - 1] = b;
+    }
+    mm->batch_rank = rank;
+}
+
+void matmul_fold(struct matmul *mm)
+{
+    join_axes(mm);
+    if (mm->batch_rank != 1 || mm->a_step[0] == 0 || mm->b_step[0] != 0)
+        return;
     mm->a_dims[mm->a_rank - 2] *= mm->batches;
     mm->batches = 1;
     mm->batch_rank = 0;
-}
-
-/* The step from one matrix to the next: of the matrix, or 0; false: now the one, now the other. */
-static bool one_step(const struct matmul *mm, const int64_t *steps, int64_t matrix, int64_t *step)
-{
-    bool none = true, all = true;
-    for (int i = 0; i < mm->batch_rank; i++)
-        if (mm->batch[i] != 1) {
-            none &= steps[i] == 0;
-            all &= steps[i] != 0;
-        }
-    *step = none ? 0 : matrix;
-    return none || all;
 }
 
 tssa_status *matmul_problem(const struct tensor *a, const struct tensor *b,
@@ -123,11 +132,12 @@ tssa_status *matmul_problem(const struct tensor *a, const struct tensor *b,
 {
     struct matmul mm;
     TRY(matmul_resolve(a, b, &mm));
-    matmul_fold_rows(&mm);
+    matmul_fold(&mm);
     *problem = matmul_of_batch(&mm);
+    *one = mm.batch_rank <= 1;
     problem->batch = mm.batches;
-    *one = one_step(&mm, mm.a_step, problem->m * problem->k, &problem->a_batch) &&
-           one_step(&mm, mm.b_step, problem->k * problem->n, &problem->b_batch);
+    problem->a_batch = mm.batch_rank == 1 ? mm.a_step[0] : 0;
+    problem->b_batch = mm.batch_rank == 1 ? mm.b_step[0] : 0;
     return NULL;
 }
 

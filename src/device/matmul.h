@@ -24,8 +24,9 @@ tssa_status *matmul_resolve(const struct tensor *a, const struct tensor *b, stru
 /* The result's, of what was resolved so. */
 void matmul_dims(const struct matmul *mm, const struct tensor *a, const struct tensor *b, int *rank,
                  int64_t *dims);
-/* One matrix for all batches: the batches of the left operand are just more rows. */
-void matmul_fold_rows(struct matmul *mm);
+/* To as few axes of batches as compute the same; matmul_dims does not know them any more. With one
+ * right matrix for all batches, these are just more rows of the left one. */
+void matmul_fold(struct matmul *mm);
 
 /* Where the matrices of batch i begin, in elements. */
 void matmul_batch(const struct matmul *mm, int64_t i, int64_t *a, int64_t *b);

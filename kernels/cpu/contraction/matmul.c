@@ -122,7 +122,7 @@ tssa_status *matmul_compute(struct kernel_args *args, struct library_cache *libr
 {
     struct matmul mm;
     TRY(matmul_resolve(a, b, &mm));
-    matmul_fold_rows(&mm);
+    matmul_fold(&mm);
     const struct gemm first = first_of(NULL, &mm, a, b, out);
     return matmul_batches(args, library, a->dtype, &mm, &first);
 }
@@ -146,7 +146,7 @@ static tssa_status *open_job(const struct kernel_args *args, struct matmul_job *
                      tssa_dtype_name(a->dtype), tssa_dtype_name(b->dtype));
     TRY(matmul_resolve(a, b, &job->mm));
     matmul_dims(&job->mm, a, b, rank, dims);
-    matmul_fold_rows(&job->mm);
+    matmul_fold(&job->mm);
     job->dtype = a->dtype;
     job->first = first_of(args->state, &job->mm, a, b, NULL);
     return NULL;

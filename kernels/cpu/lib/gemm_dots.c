@@ -20,6 +20,9 @@
 typedef float lanes __attribute__((vector_size(4 * LANES)));
 /* Where elements lie. */
 typedef float lanes_at __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+/* Two vectors in one, where there is AVX-512. */
+typedef float pair __attribute__((vector_size(8 * LANES)));
+typedef float pair_at __attribute__((vector_size(8 * LANES), aligned(4), may_alias));
 
 struct dots {
     const float *matrix, *vector; /* rows of `terms` neighbours, each times the vector's */
@@ -50,6 +53,19 @@ INLINE void add_row(const struct dots *d, const float *x, lanes *out)
     *out = (sums[0] + sums[2]) + (sums[1] + sums[3]);
 }
 
+/* The same of rows that are whole steps. */
+INLINE void add_whole_row(const struct dots *d, const float *x, lanes *out)
+{
+    pair sums[VECTORS / 2] = {{0}};
+    for (int64_t k = 0; k < d->terms; k += REDUCTION_LANES)
+        for (int v = 0; v < VECTORS / 2; v++)
+            sums[v] += *(const pair_at *)(x + k + 2 * v * LANES) *
+                       *(const pair_at *)(d->vector + k + 2 * v * LANES);
+    const pair sum = sums[0] + sums[1];
+    *out = __builtin_shufflevector(sum, sum, 0, 1, 2, 3, 4, 5, 6, 7) +
+           __builtin_shufflevector(sum, sum, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+
 /* Lanes k and k + 4, then + 2, then + 1, of eight rows: to their results. */
 INLINE void halve(const lanes *row, lanes *out)
 {
@@ -65,30 +81,49 @@ INLINE void halve(const lanes *row, lanes *out)
     *out = even + odd;
 }
 
-INLINE void some_rows(const struct dots *d, int64_t i, int n, lanes *row)
+/* `paired` is a constant to the compiler. */
+INLINE void some_rows(const struct dots *d, bool paired, int64_t i, int n, lanes *row)
 {
     for (int r = 0; r < n; r++)
-        add_row(d, d->matrix + (i + r) * d->stride, row + r);
+        if (paired)
+            add_whole_row(d, d->matrix + (i + r) * d->stride, row + r);
+        else
+            add_row(d, d->matrix + (i + r) * d->stride, row + r);
 }
 
 /* What does not fill eight rows at the end is computed with some of what is before it, again. */
-VECTOR_PROCEDURE(rows, (const struct dots *d, int64_t begin, int64_t end), (d, begin, end))
+INLINE void all_rows(const struct dots *d, bool paired, int64_t begin, int64_t end)
 {
     lanes row[ROWS], sums;
     if (end - begin < ROWS) {
         memset(row, 0, sizeof row);
-        some_rows(d, begin, (int)(end - begin), row);
+        some_rows(d, paired, begin, (int)(end - begin), row);
         halve(row, &sums);
         memcpy(d->out + begin, &sums, (size_t)(end - begin) * sizeof *d->out);
         return;
     }
     for (int64_t at = begin; at < end; at += ROWS) {
         const int64_t i = at + ROWS < end ? at : end - ROWS;
-        some_rows(d, i, ROWS, row);
+        some_rows(d, paired, i, ROWS, row);
         halve(row, &sums);
         memcpy(d->out + i, &sums, sizeof sums);
     }
 }
+
+INLINE void rows_of_32(const struct dots *d, int64_t begin, int64_t end)
+{
+    all_rows(d, false, begin, end);
+}
+
+INLINE void rows_of_64(const struct dots *d, int64_t begin, int64_t end)
+{
+    if (d->terms % REDUCTION_LANES == 0)
+        all_rows(d, true, begin, end);
+    else
+        all_rows(d, false, begin, end);
+}
+
+VECTOR_BY_WIDTH(rows, (const struct dots *d, int64_t begin, int64_t end), (d, begin, end))
 
 void gemm_dots_f32(void *context, int64_t begin, int64_t end)
 {

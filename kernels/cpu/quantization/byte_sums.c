@@ -235,7 +235,7 @@ tssa_status *byte_sums_matmul(struct kernel_args *args, struct library_cache *ca
     const struct matmul_problem one = matmul_of_batch(&p.mm);
     if (!same_zero(a_zeros, one.m, &a_zero) || !same_zero(b_zeros, one.n, &b_zero))
         return NULL;
-    matmul_fold_rows(&p.mm);
+    matmul_fold(&p.mm);
     p.problem = (struct library_problem){
         .kind = LIBRARY_MATMUL, .dtype = a->dtype, .matmul = matmul_of_batch(&p.mm)};
     p.problem.matmul.a_zero = a_zero;
