@@ -188,10 +188,13 @@ CASES = {
         {"direction": "bidirectional", "hidden_size": 48},
     ),
     "lstm_row": recurrent("LSTM", 100, 1, 256, 256),
+    "lstm_row352": recurrent("LSTM", 50, 1, 352, 352),
+    "lstm_row512": recurrent("LSTM", 50, 1, 512, 512),
     "lstm_batch8": recurrent("LSTM", 50, 8, 64, 128),
     "lstm_batch32": recurrent("LSTM", 50, 32, 128, 128),
     "gru": Case("GRU", [(20, 2, 32)], [(1, 144, 32), (1, 144, 48)], {"hidden_size": 48}),
     "gru_row": recurrent("GRU", 100, 1, 256, 256),
+    "gru_row512": recurrent("GRU", 50, 1, 512, 512),
     "gru_batch32": recurrent("GRU", 20, 32, 256, 256),
     "rnn_batch8": recurrent("RNN", 50, 8, 128, 128),
     # Products.

@@ -3,6 +3,7 @@
  * Products by constant matrices, of which copies are kept: of one row the bits are those of the
  * documented order (numerics.md), on any number of threads; of more rows, what a library gives.
  */
+/* ctest-isa: v3 base */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -145,9 +146,11 @@ static void test_products(void **state)
         {TSSA_FLOAT, 1, 300, 129, "300", "MatMul", "", false, true},
         {TSSA_FLOAT, 1, 33, 1030, "1, 1, 33", "MatMul", "", false, true},
         {TSSA_FLOAT, 1, 4500, 65, "1, 4500", "MatMul", "", false, true},
+        {TSSA_FLOAT, 1, 3000, 345, "1, 3000", "MatMul", "", false, true},
         {TSSA_FLOAT, 1, 256, 500, "1, 256", "Gemm", " {transB = 1}", true, true},
         {TSSA_FLOAT, 1, 600, 70, "600, 1", "Gemm", " {transA = 1}", false, true},
         {TSSA_DOUBLE, 1, 1100, 37, "1, 1100", "MatMul", "", false, true},
+        {TSSA_DOUBLE, 1, 130, 300, "1, 130", "MatMul", "", false, true},
         {TSSA_DOUBLE, 1, 400, 100, "1, 400", "Gemm", " {transB = 1}", true, true},
         {TSSA_FLOAT, 1, 100, 200, "1, 100", "MatMul", "", false, false},
         {TSSA_FLOAT, 9, 65, 1024, "9, 65", "MatMul", "", false, false},

@@ -321,8 +321,9 @@ static void test_sizes(void **state)
 
 /* ---- The order of sums ----------------------------------------------------------------------- */
 
-/* Columns and terms that fill no panel and no block, in two steps. */
-enum { ORDER_STEPS = 2, ORDER_INPUT = 1070, ORDER_HIDDEN = 83, ORDER_BATCH = 35 };
+/* Columns and terms that fill no panels abreast and no block, in two steps, of which the second one
+ * goes from the last panel to the first. */
+enum { ORDER_STEPS = 2, ORDER_INPUT = 1070, ORDER_HIDDEN = 283, ORDER_BATCH = 35 };
 
 struct order {
     float x[ORDER_STEPS * ORDER_BATCH * ORDER_INPUT], w[ORDER_HIDDEN * ORDER_INPUT];

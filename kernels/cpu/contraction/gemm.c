@@ -9,7 +9,7 @@ struct gemm_attrs {
     struct library_cache library;
     float alpha, beta;
     struct gemm_transposed transposed;
-    void *panels; /* as in struct gemm */
+    struct gemm_panels *panels; /* as in struct gemm */
 };
 
 static tssa_status *gemm_prepare(const struct ir_op *op, const struct kernel_setup *setup,

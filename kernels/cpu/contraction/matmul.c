@@ -5,7 +5,7 @@
 
 struct matmul_state {
     struct library_cache library; /* constant: as in struct gemm */
-    void *panels;                 /* the same */
+    struct gemm_panels *panels;   /* the same */
 };
 
 static tssa_status *matmul_prepare(const struct ir_op *op, const struct kernel_setup *setup,

@@ -305,7 +305,8 @@ static tssa_status *gemm_widened(struct kernel_args *args, struct library_cache 
 
 /* ---- Before the first run -------------------------------------------------------------------- */
 
-void gemm_get_ready_unknown(struct library_cache *library, tssa_dtype dtype, const void *panels)
+void gemm_get_ready_unknown(struct library_cache *library, tssa_dtype dtype,
+                            const struct gemm_panels *panels)
 {
     if (!panels && dtype == TSSA_FLOAT)
         cpu_library_get_ready(library->context);

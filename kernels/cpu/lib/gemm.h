@@ -6,13 +6,15 @@
 #include "device/library_cache.h"
 #include "device/matmul.h"
 
+struct gemm_panels;
+
 /* c[m][n] = a[m][k] * b[k][n]; strides in elements; c is dense, row-major. */
 struct gemm {
     int64_t m, n, k;
     const void *a, *b;
     int64_t a_row, a_column, b_row, b_column;
     void *c;
-    const void *panels; /* b as gemm_panels_make copied it, for one row; NULL: nobody has */
+    struct gemm_panels *panels; /* b as gemm_panels_make copied it, for one row; NULL: nobody has */
     const struct tensor *weights; /* b where gemm_weights says so; NULL: it may be another one */
 };
 
@@ -54,7 +56,8 @@ tssa_status *gemm_get_ready(struct kernel_args *args, struct library_cache *libr
                             tssa_dtype dtype, const struct gemm *gemm);
 tssa_status *gemm_loop_get_ready(struct kernel_args *args, struct library_cache *library,
                                  tssa_dtype dtype, const struct gemm *gemm);
-void gemm_get_ready_unknown(struct library_cache *library, tssa_dtype dtype, const void *panels);
+void gemm_get_ready_unknown(struct library_cache *library, tssa_dtype dtype,
+                            const struct gemm_panels *panels);
 
 /* Where the matrices of a call that is set up begin, and the bias that may be added. */
 enum { GEMM_LEFT, GEMM_RIGHT, GEMM_RESULT, GEMM_BIAS, GEMM_PLACES };

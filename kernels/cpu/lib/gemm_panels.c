@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/cpu/lib/gemm_panels.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -15,6 +16,11 @@
 /* Of more bytes, nothing is in a cache any more when it is read again. Of two-byte floats, they
  * would be twice as many in float32. */
 #define MAX_WEIGHTS ((size_t)4 << 20)
+
+struct gemm_panels {
+    atomic_uint sweeps; /* that were begun by all runs */
+    _Alignas(TENSOR_ALIGNMENT) char data[];
+};
 
 const struct tensor *gemm_weights(const struct ir_op *op)
 {
@@ -80,7 +86,7 @@ static void copy(const struct tensor *matrix, struct gemm gemm, char *panels)
 }
 
 tssa_status *gemm_panels_make(const struct kernel_setup *setup, const struct ir_op *op,
-                              struct gemm_transposed transposed, void **panels)
+                              struct gemm_transposed transposed, struct gemm_panels **panels)
 {
     const struct tensor *matrix = matrix_of(op, transposed);
     *panels = NULL;
@@ -93,9 +99,11 @@ tssa_status *gemm_panels_make(const struct kernel_setup *setup, const struct ir_
                               .b_row = transposed.b ? 1 : row,
                               .b_column = transposed.b ? row : 1};
     const size_t bytes = (size_t)(panels_of(matrix->dtype, gemm.n) * gemm.k) * GEMM_PANEL_BYTES;
-    *panels = allocator_alloc_aligned(setup->context->allocator, bytes, TENSOR_ALIGNMENT);
+    *panels = allocator_alloc_aligned(setup->context->allocator, sizeof **panels + bytes,
+                                      TENSOR_ALIGNMENT);
     TRY_ALLOC(*panels);
-    copy(matrix, gemm, *panels);
+    atomic_init(&(*panels)->sweeps, 0);
+    copy(matrix, gemm, (*panels)->data);
     ir_graph_forget(setup->graph, matrix->data, tensor_bytes(matrix));
     if (setup->tally) {
         atomic_fetch_add_explicit(&setup->tally->packed_bytes, bytes, memory_order_relaxed);
@@ -105,7 +113,8 @@ tssa_status *gemm_panels_make(const struct kernel_setup *setup, const struct ir_
     return NULL;
 }
 
-void gemm_panels_hold(struct library_cache *cache, const struct ir_op *op, const void *panels)
+void gemm_panels_hold(struct library_cache *cache, const struct ir_op *op,
+                      const struct gemm_panels *panels)
 {
     const struct tensor *matrix = ir_value_constant(ir_operand(op, 1));
     if (!matrix || panels)
@@ -114,7 +123,7 @@ void gemm_panels_hold(struct library_cache *cache, const struct ir_op *op, const
     library_cache_need(cache);
 }
 
-void gemm_panels_drop(struct device_context *context, void *panels)
+void gemm_panels_drop(struct device_context *context, struct gemm_panels *panels)
 {
     allocator_free(context->allocator, panels);
 }
@@ -122,6 +131,9 @@ void gemm_panels_drop(struct device_context *context, void *panels)
 void gemm_panels_run(const struct team *team, tssa_dtype dtype, const struct gemm *gemm)
 {
     const int64_t grain = GRAIN / (width_of(dtype) * (gemm->k > 0 ? gemm->k : 1));
+    const unsigned sweeps =
+        atomic_fetch_add_explicit(&gemm->panels->sweeps, 1, memory_order_relaxed);
+    struct gemm_sweep sweep = {gemm, gemm->panels->data, sweeps % 2 == 1};
     team_for(team, panels_of(dtype, gemm->n), grain > 0 ? grain : 1,
-             dtype == TSSA_FLOAT ? gemm_panels_f32 : gemm_panels_f64, (void *)gemm);
+             dtype == TSSA_FLOAT ? gemm_panels_f32 : gemm_panels_f64, &sweep);
 }

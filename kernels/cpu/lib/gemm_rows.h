@@ -10,9 +10,17 @@
 void gemm_rows_f32(void *context, int64_t begin, int64_t end);
 void gemm_rows_f64(void *context, int64_t begin, int64_t end);
 
-/* Panels of columns [begin, end) of the result, which is one row, of b as gemm_panels.h lays it
- * out; in the same order. */
 #define GEMM_PANEL_BYTES 256 /* of a row of a panel */
+
+/* A product of one row, of b as gemm_panels.h lays it out: from the first panel to the last, or
+ * the other way. */
+struct gemm_sweep {
+    const struct gemm *gemm;
+    const void *panels;
+    bool backward;
+};
+
+/* Panels [begin, end) of `context`, a struct gemm_sweep; in the same order of sums. */
 void gemm_panels_f32(void *context, int64_t begin, int64_t end);
 void gemm_panels_f64(void *context, int64_t begin, int64_t end);
 

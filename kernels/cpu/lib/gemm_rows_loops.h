@@ -112,59 +112,31 @@ INLINE const T *sums_of(const struct gemm *g, bool narrow, int64_t i, int64_t j,
 /* Where columns lie side by side, they are computed in tiles whose sums are registers. Those of 64
  * bytes are one wide: then elements of a are operands of multiplications where they lie, which
  * takes a fifth less time than to load each for two of them. Few rows are computed one by one, in
- * up to WIDEST registers. */
-#define WIDEST 8
-#define MOST_SUMS 12
+ * as many registers as there are columns, up to MOST_COLUMNS. */
+#define WIDEST 16
+#define MOST_SUMS 16
 #define CHUNK ((int64_t)REDUCTION_RADIX * REDUCTION_RADIX) /* terms of two levels */
 
 #define TILE(x) x##_of_32
 #define WIDTH 32
 #define TALL 6
 #define WIDE 2
+#define MOST_COLUMNS 8
+#define ABREAST 1
 #include "kernels/cpu/lib/gemm_rows_tiles.h"
 
 #define TILE(x) x##_of_64
 #define WIDTH 64
 #define TALL 8
 #define WIDE 1
+#define MOST_COLUMNS 8
+#define ABREAST 4
 #include "kernels/cpu/lib/gemm_rows_tiles.h"
-
-INLINE void single_rows(const struct gemm *g, int64_t begin, int64_t end)
-{
-    const int64_t widest = WIDEST * (int64_t)sizeof(lanes_of_32) / (int64_t)sizeof(T);
-    int64_t j = 0;
-    for (; g->n - j >= widest; j += widest)
-        tile_rows_of_32(g, 1, WIDEST, g->a_column, begin, end, j);
-    for (; g->n - j >= widest / 2; j += widest / 2)
-        tile_rows_of_32(g, 1, WIDEST / 2, g->a_column, begin, end, j);
-    tiles_of_32(g, 1, g->a_column, begin, end, j);
-}
 
 /* ---- Panels ---------------------------------------------------------------------------------- */
 
-/* `step` is a constant to the compiler where it is 1. */
-INLINE void panels_of_row(const struct gemm *g, int64_t step, int64_t begin, int64_t end)
-{
-    const int64_t width = GEMM_PANEL_BYTES / sizeof(T);
-    struct gemm panel = *g;
-    lanes_of_32 chunk[MOST_SUMS], memory[REDUCE_LEVELS * MOST_SUMS];
-    panel.b_row = width;
-    for (int64_t j = begin * width; j < g->n && j < end * width; j += width) {
-        const T *b = (const T *)g->panels + j * g->k;
-        const lanes_of_32 *sums =
-            tile_sums_of_32(&panel, 1, GEMM_PANEL_BYTES / 32, step, g->a, b, chunk, memory);
-        const int64_t n = g->n - j < width ? g->n - j : width;
-        memcpy((T *)g->c + j, sums, (size_t)n * sizeof(T));
-    }
-}
-
-VECTOR_PROCEDURE(panels, (const struct gemm *g, int64_t begin, int64_t end), (g, begin, end))
-{
-    if (g->a_column == 1)
-        panels_of_row(g, 1, begin, end);
-    else
-        panels_of_row(g, g->a_column, begin, end);
-}
+VECTOR_BY_WIDTH(panels, (const struct gemm_sweep *sweep, int64_t begin, int64_t end),
+                (sweep, begin, end))
 
 void T_PANELS(void *context, int64_t begin, int64_t end)
 {
@@ -202,13 +174,15 @@ INLINE void rows_of_32(const struct gemm *g, int64_t begin, int64_t end)
     else if (takes_of_32(g, end - begin))
         tall_rows_of_32(g, begin, end);
     else
-        single_rows(g, begin, end);
+        single_rows_of_32(g, begin, end);
 }
 
 INLINE void rows_of_64(const struct gemm *g, int64_t begin, int64_t end)
 {
     if (takes_of_64(g, end - begin))
         tall_rows_of_64(g, begin, end);
+    else if (takes_of_64(g, INT64_MAX) && !takes_of_32(g, end - begin))
+        single_rows_of_64(g, begin, end);
     else
         rows_of_32(g, begin, end);
 }

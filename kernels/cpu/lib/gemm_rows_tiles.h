@@ -5,6 +5,7 @@
  *     TILE(x)             a name of the width
  *     WIDTH               its bytes
  *     TALL, WIDE          a tile's rows and registers of columns
+ *     ABREAST             panels that are summed at a time
  *
  * and includes this file for each width.
  */
@@ -16,11 +17,22 @@ typedef T lanes __attribute__((vector_size(WIDTH)));
 /* Where elements lie. Several copied by memcpy to vectors went through memory. */
 typedef T lanes_at __attribute__((vector_size(WIDTH), aligned(sizeof(T)), may_alias));
 
+/* Vectors of a row of a panel. */
+#define IN_PANEL (GEMM_PANEL_BYTES / WIDTH)
+
+/* What lies from b on: vectors side by side, or those of panels, which begin `apart` elements one
+ * behind the other; 0: side by side. */
+INLINE lanes TILE(tile_from)(const T *b, int v, int64_t apart)
+{
+    const T *at = apart ? b + v / IN_PANEL * apart + v % IN_PANEL * LANES : b + v * LANES;
+    return *(const lanes_at *)at;
+}
+
 /* Sums so many terms of `tall` rows from a on, and of `wide` vectors from b on: to sums, or if
  * `adds` added to them. `tall` and `wide` are constants to the compiler, and `step` where it is 1.
  */
-INLINE void TILE(tile_terms)(const struct gemm *g, int tall, int wide, int64_t step, const T *a,
-                             const T *b, int64_t terms, bool adds, lanes *restrict sums)
+INLINE void TILE(tile_terms)(const struct gemm *g, int tall, int wide, int64_t step, int64_t apart,
+                             const T *a, const T *b, int64_t terms, bool adds, lanes *restrict sums)
 {
     const int64_t row = g->a_row, down = g->b_row;
     const int upper = (tall + 1) / 2;
@@ -29,7 +41,7 @@ INLINE void TILE(tile_terms)(const struct gemm *g, int tall, int wide, int64_t s
     for (; terms > 0; terms--, a += step, low += step, b += down) {
         lanes from[WIDEST];
         for (int v = 0; v < wide; v++)
-            from[v] = *(const lanes_at *)(b + v * LANES);
+            from[v] = TILE(tile_from)(b, v, apart);
         for (int r = 0; r < upper; r++) {
             for (int v = 0; v < wide; v++)
                 kept[r * wide + v] += a[r * row] * from[v];
@@ -43,27 +55,29 @@ INLINE void TILE(tile_terms)(const struct gemm *g, int tall, int wide, int64_t s
                 adds ? sums[r * wide + v] + kept[r * wide + v] : kept[r * wide + v];
 }
 
-INLINE void TILE(tile_chunk)(const struct gemm *g, int tall, int wide, int64_t step, const T *a,
-                             const T *b, int64_t terms, lanes *restrict sums)
+INLINE void TILE(tile_chunk)(const struct gemm *g, int tall, int wide, int64_t step, int64_t apart,
+                             const T *a, const T *b, int64_t terms, lanes *restrict sums)
 {
     for (int64_t k = 0; k < terms || k == 0; k += REDUCTION_RADIX) {
         const int64_t rest = terms - k;
         TILE(tile_terms)
-        (g, tall, wide, step, a + k * step, b + k * g->b_row,
+        (g, tall, wide, step, apart, a + k * step, b + k * g->b_row,
          rest < REDUCTION_RADIX ? rest : REDUCTION_RADIX, k > 0, sums);
     }
 }
 
 /* Chunks, whose sums are added in the levels above theirs. */
 INLINE const lanes *TILE(tile_sums)(const struct gemm *g, int tall, int wide, int64_t step,
-                                    const T *a, const T *b, lanes *chunk, lanes *memory)
+                                    int64_t apart, const T *a, const T *b, lanes *chunk,
+                                    lanes *memory)
 {
     const struct reduce_loops *loops = reduce_loops_of(REDUCTION_Sum, T_DTYPE);
     const int64_t n = (int64_t)tall * wide * LANES;
     struct reduce_levels levels;
     for (int64_t k = 0, count; k < g->k || k == 0; k += count) {
         count = g->k - k < CHUNK ? g->k - k : CHUNK;
-        TILE(tile_chunk)(g, tall, wide, step, a + k * step, b + k * g->b_row, count, chunk);
+        TILE(tile_chunk)
+        (g, tall, wide, step, apart, a + k * step, b + k * g->b_row, count, chunk);
         if (count == g->k)
             return chunk;
         if (k == 0)
@@ -83,7 +97,7 @@ INLINE void TILE(tile_rows)(const struct gemm *g, int tall, int wide, int64_t st
     for (int64_t at = begin; at < end; at += tall) {
         const int64_t i = at + tall < end ? at : end - tall;
         const T *a = (const T *)g->a + i * g->a_row, *b = (const T *)g->b + j;
-        const lanes *sums = TILE(tile_sums)(g, tall, wide, step, a, b, chunk, memory);
+        const lanes *sums = TILE(tile_sums)(g, tall, wide, step, 0, a, b, chunk, memory);
         for (int r = 0; r < tall; r++)
             memcpy((T *)g->c + (i + r) * g->n + j, &sums[r * wide], (size_t)wide * sizeof *sums);
     }
@@ -114,9 +128,65 @@ INLINE void TILE(tall_rows)(const struct gemm *g, int64_t begin, int64_t end)
         TILE(tiles)(g, TALL, g->a_column, begin, end, 0);
 }
 
+/* ---- One row --------------------------------------------------------------------------------- */
+
+/* Rows one by one, in as many registers of columns as there are. */
+INLINE void TILE(single_rows)(const struct gemm *g, int64_t begin, int64_t end)
+{
+    const int64_t widest = MOST_COLUMNS * LANES;
+    int64_t j = 0;
+    for (; g->n - j >= widest; j += widest)
+        TILE(tile_rows)(g, 1, MOST_COLUMNS, g->a_column, begin, end, j);
+    for (; g->n - j >= widest / 2; j += widest / 2)
+        TILE(tile_rows)(g, 1, MOST_COLUMNS / 2, g->a_column, begin, end, j);
+    TILE(tiles)(g, 1, g->a_column, begin, end, j);
+}
+
+/* So many panels from `at` on; `abreast` is a constant to the compiler. */
+INLINE void TILE(panels_abreast)(const struct gemm_sweep *sweep, int abreast, int64_t step,
+                                 int64_t at)
+{
+    const struct gemm *g = sweep->gemm;
+    const int64_t columns = GEMM_PANEL_BYTES / sizeof(T), j = at * columns;
+    const int64_t n = g->n - j < abreast * columns ? g->n - j : abreast * columns;
+    const T *b = (const T *)sweep->panels + j * g->k;
+    lanes chunk[MOST_SUMS], memory[REDUCE_LEVELS * MOST_SUMS];
+    struct gemm panel = *g;
+    panel.b_row = columns;
+    const lanes *sums = TILE(tile_sums)(&panel, 1, abreast * IN_PANEL, step, columns * g->k, g->a,
+                                        b, chunk, memory);
+    memcpy((T *)g->c + j, sums, (size_t)n * sizeof(T));
+}
+
+/* Panels [begin, end): as many abreast as there are registers for, then the others. */
+INLINE void TILE(panels_of_row)(const struct gemm_sweep *sweep, int64_t step, int64_t begin,
+                                int64_t end)
+{
+    const int64_t groups = (end - begin) / ABREAST;
+    const int64_t parts = groups + (end - begin) % ABREAST;
+    for (int64_t i = 0; i < parts; i++) {
+        const int64_t part = sweep->backward ? parts - 1 - i : i;
+        if (part < groups)
+            TILE(panels_abreast)(sweep, ABREAST, step, begin + part * ABREAST);
+        else
+            TILE(panels_abreast)(sweep, 1, step, begin + groups * ABREAST + part - groups);
+    }
+}
+
+INLINE void TILE(panels)(const struct gemm_sweep *sweep, int64_t begin, int64_t end)
+{
+    if (sweep->gemm->a_column == 1)
+        TILE(panels_of_row)(sweep, 1, begin, end);
+    else
+        TILE(panels_of_row)(sweep, sweep->gemm->a_column, begin, end);
+}
+
 #undef lanes
 #undef lanes_at
 #undef LANES
+#undef IN_PANEL
+#undef ABREAST
+#undef MOST_COLUMNS
 #undef TILE
 #undef WIDTH
 #undef TALL

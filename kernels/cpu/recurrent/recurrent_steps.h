@@ -38,19 +38,22 @@ struct product {
     const T *const *x;
     T *const *sums;
     int64_t depth, columns;
-    const T *weights; /* recurrent_panels_bytes tells how they lie */
+    const T *weights; /* recurrent_parts tells how they lie */
+    bool backward;    /* from the last panel to the first */
 };
 
 #define NAME(x) x##_of_32
 #define REGISTER 32
 #define REGISTERS 2
 #define ROW_REGISTERS 8
+#define ABREAST 1
 #include "kernels/cpu/recurrent/recurrent_tile.h"
 
 #define NAME(x) x##_of_64
 #define REGISTER 64
 #define REGISTERS 4
 #define ROW_REGISTERS 4
+#define ABREAST 4
 #include "kernels/cpu/recurrent/recurrent_tile.h"
 
 VECTOR_BY_WIDTH(multiply, (const struct product *p), (p))
@@ -64,6 +67,8 @@ struct group {
     const T *recurrence; /* as r's, of the direction */
     const T *peephole;   /* NULL: none */
     const T *past_bias;  /* of GRU's last gate, where it is reset with the product; or NULL */
+    bool
+        backward; /* every second step: of weights that just exceed a cache, it has the last ones */
     int n_rows;
     T *gates[ROWS], *h[ROWS], *c[ROWS], *past[ROWS];
 };
@@ -100,7 +105,8 @@ static void recur(const struct group *g, T *const *x, int part, T *const *sums)
                                .sums = sums,
                                .depth = r->hidden,
                                .columns = r->parts.columns[part],
-                               .weights = g->recurrence + r->parts.from[part] * r->hidden});
+                               .weights = g->recurrence + r->parts.from[part] * r->hidden,
+                               .backward = g->backward});
 }
 
 static void rnn_step(const struct group *g)
@@ -311,6 +317,7 @@ static void take_step(struct group *g, int64_t direction, int64_t first, int64_t
 {
     const struct recurrent *r = g->r;
     int64_t of[ROWS];
+    g->backward = step % 2 == 1;
     g->n_rows = 0;
     for (int64_t n = first; n < end; n++) {
         if (step >= r->lengths[n])

@@ -6,11 +6,14 @@
  *     REGISTER            its bytes, which divide RECURRENT_LANES
  *     REGISTERS           so many are a tile of several rows wide, at most
  *     ROW_REGISTERS       and a tile of one
+ *     ABREAST             or as many panels
  *
  * and includes this file for each width.
  */
 
 #define ELEMENTS (REGISTER / T_BYTES)
+#define IN_PANEL (RECURRENT_PANEL / REGISTER) /* registers of a row of a panel */
+#define MOST (TALL * REGISTERS > ABREAST * IN_PANEL ? TALL * REGISTERS : ABREAST * IN_PANEL)
 #define lanes NAME(lanes)
 #define lanes_at NAME(lanes_at)
 
@@ -32,34 +35,42 @@ INLINE void NAME(add)(lanes *restrict sum, const lanes *restrict weight, T x)
     *sum = (lanes){EACH(ADDED)};
 }
 
-/* Terms of `tall` rows and `wide` registers of sums from column `at` on; the weights are a panel's,
- * `pitch` a row. `tall` and `wide` are constants to the compiler. */
-INLINE void NAME(tile)(int tall, int wide, const struct product *p, int64_t at, const T *weights,
-                       int64_t pitch, int64_t from, int64_t terms)
+/* Where a row's register v lies. */
+INLINE const T *NAME(place)(const T *weights, int v, int64_t apart)
 {
-    lanes sums[TALL * REGISTERS > ROW_REGISTERS ? TALL * REGISTERS : ROW_REGISTERS];
+    return apart ? weights + v / IN_PANEL * apart + v % IN_PANEL * ELEMENTS
+                 : weights + v * ELEMENTS;
+}
+
+/* Terms of `tall` rows and `wide` registers of sums from column `at` on; the weights are a panel's,
+ * `pitch` a row, or of whole panels, each `apart` elements behind the one before. `tall` and `wide`
+ * are constants to the compiler, and `apart` where it is 0: one panel. */
+INLINE void NAME(tile)(int tall, int wide, const struct product *p, int64_t at, const T *weights,
+                       int64_t pitch, int64_t apart, int64_t from, int64_t terms)
+{
+    lanes sums[MOST];
     const T *x[TALL];
 #pragma GCC unroll 8
     for (int r = 0; r < tall; r++) {
         x[r] = p->x[r] + from;
-#pragma GCC unroll 8
+#pragma GCC unroll 16
         for (int v = 0; v < wide; v++)
             sums[r * wide + v] = *(const lanes_at *)(p->sums[r] + at + v * ELEMENTS);
     }
     for (int64_t k = 0; k < terms; k++, weights += pitch) {
-        lanes weight[ROW_REGISTERS];
-#pragma GCC unroll 8
+        lanes weight[MOST];
+#pragma GCC unroll 16
         for (int v = 0; v < wide; v++)
-            weight[v] = *(const lanes_at *)(weights + v * ELEMENTS);
+            weight[v] = *(const lanes_at *)NAME(place)(weights, v, apart);
 #pragma GCC unroll 8
         for (int r = 0; r < tall; r++)
-#pragma GCC unroll 8
+#pragma GCC unroll 16
             for (int v = 0; v < wide; v++)
                 NAME(add)(&sums[r * wide + v], &weight[v], x[r][k]);
     }
 #pragma GCC unroll 8
     for (int r = 0; r < tall; r++)
-#pragma GCC unroll 8
+#pragma GCC unroll 16
         for (int v = 0; v < wide; v++)
             *(lanes_at *)(p->sums[r] + at + v * ELEMENTS) = sums[r * wide + v];
 }
@@ -70,11 +81,11 @@ INLINE void NAME(rows)(int tall, int most, const struct product *p, int64_t at, 
 {
     int64_t left = pitch / ELEMENTS;
     for (; left >= most; left -= most, at += most * ELEMENTS, weights += most * ELEMENTS)
-        NAME(tile)(tall, most, p, at, weights, pitch, from, terms);
+        NAME(tile)(tall, most, p, at, weights, pitch, 0, from, terms);
     for (; left >= 2; left -= 2, at += 2 * ELEMENTS, weights += 2 * ELEMENTS)
-        NAME(tile)(tall, 2, p, at, weights, pitch, from, terms);
+        NAME(tile)(tall, 2, p, at, weights, pitch, 0, from, terms);
     if (left)
-        NAME(tile)(tall, 1, p, at, weights, pitch, from, terms);
+        NAME(tile)(tall, 1, p, at, weights, pitch, 0, from, terms);
 }
 
 /* Some terms of a panel's columns, which are `pitch`, of all rows. */
@@ -106,23 +117,47 @@ INLINE void NAME(panel)(struct product p, int64_t at, int64_t pitch, const T *we
     }
 }
 
+/* All terms of a panel, from column `at` on. */
+INLINE void NAME(one_panel)(const struct product *p, int64_t at)
+{
+    const int64_t pitch = p->columns - at < PANEL ? p->columns - at : PANEL;
+    for (int64_t k = 0; k < p->depth; k += TERMS)
+        NAME(panel)
+    (*p, at, pitch, p->weights + at * p->depth + k * pitch, k,
+     p->depth - k < TERMS ? p->depth - k : TERMS);
+}
+
+/* Panels abreast, of one row. */
+INLINE void NAME(panels)(const struct product *p, int64_t at)
+{
+    NAME(tile)
+    (1, ABREAST * IN_PANEL, p, at, p->weights + at * p->depth, PANEL, PANEL * p->depth, 0,
+     p->depth);
+}
+
 INLINE void NAME(multiply)(const struct product *p)
 {
-    for (int64_t at = 0, pitch; at < p->columns; at += pitch) {
-        pitch = p->columns - at < PANEL ? p->columns - at : PANEL;
-        for (int64_t k = 0; k < p->depth; k += TERMS)
-            NAME(panel)
-        (*p, at, pitch, p->weights + at * p->depth + k * pitch, k,
-         p->depth - k < TERMS ? p->depth - k : TERMS);
+    const int64_t groups = p->n_rows == 1 ? p->columns / (ABREAST * PANEL) : 0;
+    const int64_t grouped = groups * ABREAST * PANEL;
+    const int64_t parts = groups + (p->columns - grouped + PANEL - 1) / PANEL;
+    for (int64_t i = 0; i < parts; i++) {
+        const int64_t part = p->backward ? parts - 1 - i : i;
+        if (part < groups)
+            NAME(panels)(p, part * ABREAST * PANEL);
+        else
+            NAME(one_panel)(p, grouped + (part - groups) * PANEL);
     }
 }
 
 #undef lanes
 #undef lanes_at
 #undef ELEMENTS
+#undef IN_PANEL
+#undef MOST
 #undef EACH
 #undef ADDED
 #undef NAME
 #undef REGISTER
 #undef REGISTERS
 #undef ROW_REGISTERS
+#undef ABREAST
