@@ -2,7 +2,8 @@
 /*
  * Operators that sum products give the bits of their order, written out here: products rounded
  * each, summed as an axis that is not the innermost one, or for some products of a matrix and a
- * vector as the innermost one. For any float type and number of threads.
+ * vector as the innermost one; or terms added by fused multiply-adds. For any float type and number
+ * of threads.
  */
 /* ctest-isa: v3 base */
 #include <math.h>
@@ -60,13 +61,50 @@ static bool is_of_lanes(int64_t m, int64_t n, int64_t k, bool turned)
            m * n * k < 8192;
 }
 
+/* Of float32, and of what is computed in it: few rows by what is large (gemm_streams.h)? */
+static bool is_streamed(int64_t m, int64_t n, int64_t k, bool turned)
+{
+    const int64_t most = isa_level() == ISA_V4 ? 16 : isa_level() == ISA_V3 ? 8 : 0;
+    return m <= most && !turned && n * k >= 524288;
+}
+
+/* Of it, the sum of up to 64 terms is made by fused multiply-adds, those of more as they always
+ * are. */
+static double sum_of_fused(const double *a, const double *b, int64_t n)
+{
+    static double sums[(TERMS + 63) / 64];
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; i++) {
+        count += i % 64 == 0;
+        const float before = i % 64 == 0 ? 0 : (float)sums[count - 1];
+        sums[count - 1] = (double)fmaf((float)a[i], (float)b[i], before);
+    }
+    return op_sum(TSSA_FLOAT, sums, count);
+}
+
 /* Whether no library is asked: of products of few elements, of a row by what is not large, of
  * lanes, and of few rows by what is large. */
 static bool is_own(int64_t m, int64_t n, int64_t k, bool turned)
 {
-    const int64_t streamed = isa_level() == ISA_V4 ? 16 : 8; /* gemm_streams.h */
-    return (m <= streamed && !turned && n * k >= 524288) ||
-           m * n * k < (m == 1 && !turned ? 32768 : 2048) || is_of_lanes(m, n, k, turned);
+    return is_streamed(m, n, k, turned) || m * n * k < (m == 1 && !turned ? 32768 : 2048) ||
+           is_of_lanes(m, n, k, turned);
+}
+
+/* Element `at` of a product of {m, n, k}. */
+static double expected(tssa_dtype dtype, const int64_t *shape, bool turned, const struct tensor *a,
+                       const struct tensor *b, int64_t at)
+{
+    static double left[TERMS], right[TERMS];
+    const int64_t m = shape[0], n = shape[1], k = shape[2];
+    for (int64_t x = 0; x < k; x++) {
+        left[x] = op_number(a, at / n * k + x);
+        right[x] = op_number(b, turned ? at % n * k + x : x * n + at % n);
+        terms[x] = product(dtype, left[x], right[x]);
+    }
+    if (dtype != TSSA_DOUBLE && is_streamed(m, n, k, turned))
+        return sum_of_fused(left, right, k);
+    return dtype != TSSA_DOUBLE && is_of_lanes(m, n, k, turned) ? op_rounded(dtype, sum_of_lanes(k))
+                                                                : op_sum(dtype, terms, k);
 }
 
 static void test_matrices(void **state)
@@ -100,15 +138,9 @@ static void test_matrices(void **state)
                 &t, &random, dtype, 2, turned ? (const int64_t[]){n, k} : (const int64_t[]){k, n});
             op_threads(&t, &team, round % 3 + 1);
             op_go(&t);
-            for (int64_t at = 0; at < m * n; at++) {
-                for (int64_t x = 0; x < k; x++)
-                    terms[x] = product(dtype, op_number(a, at / n * k + x),
-                                       op_number(b, turned ? at % n * k + x : x * n + at % n));
-                const bool lanes = dtype != TSSA_DOUBLE && is_of_lanes(m, n, k, turned);
+            for (int64_t at = 0; at < m * n; at++)
                 op_expect_number(&t.outputs[0].tensor, at,
-                                 lanes ? op_rounded(dtype, sum_of_lanes(k))
-                                       : op_sum(dtype, terms, k));
-            }
+                                 expected(dtype, (const int64_t[]){m, n, k}, turned, a, b, at));
             op_close(&t);
         }
 }

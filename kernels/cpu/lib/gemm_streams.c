@@ -3,12 +3,13 @@
 
 #include "base/clones.h"
 #include "ir/reduction.h"
+#include "ir/scalar/exact.h"
+#include "kernels/cpu/lib/each_lane.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
 #define MOST_ROWS 16
-/* Without AVX-512, whose registers keep a sum of each row beside what is multiplied, and where a
- * library that fuses products and sums is the faster one. */
+/* Without AVX-512, whose registers keep a sum of each row beside what is multiplied. */
 #define MOST_ROWS_NARROW 8
 /* Of the matrix. Of fewer, which a second-level cache holds from one run to the next, 8 rows take
  * twice as long as in a library; more are mostly read from memory, and take half as long. */
@@ -18,6 +19,7 @@
  * 50,257, it takes 9.6 ms on one thread and not 10.6. Of shorter ones it is told. */
 #define LONG 2048
 #define LEVEL 8192 /* sums that are kept at a time: 32 KiB */
+#define APART 16   /* between rows of sums, which else lie in one bank where they are 2 KiB long */
 #define CHUNK ((int64_t)REDUCTION_RADIX * REDUCTION_RADIX) /* terms of two levels */
 #define MOST_TERMS (CHUNK * REDUCTION_RADIX)               /* of three */
 
@@ -51,9 +53,10 @@ static void run_stretches(void *context, int64_t begin, int64_t end)
 
 bool gemm_streams_takes(tssa_dtype dtype, const struct gemm *gemm)
 {
-    const int64_t most = isa_level() == ISA_V4 ? MOST_ROWS : MOST_ROWS_NARROW;
+    const enum isa level = isa_level();
+    const int64_t most = level == ISA_V4 ? MOST_ROWS : MOST_ROWS_NARROW;
     int64_t elements;
-    return dtype == TSSA_FLOAT && gemm->m >= 1 && gemm->m <= most && gemm->b_column == 1 &&
+    return level >= ISA_V3 && dtype == TSSA_FLOAT && gemm->m >= 1 && gemm->m <= most && gemm->b_column == 1 &&
            gemm->k <= MOST_TERMS && i64_mul(gemm->k, gemm->n, &elements) &&
            elements >= MIN_BYTES / (int64_t)sizeof(float);
 }

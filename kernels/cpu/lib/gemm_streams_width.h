@@ -12,6 +12,19 @@
 
 typedef float lanes __attribute__((vector_size(WIDTH), aligned(sizeof(float)), may_alias));
 
+#if WIDTH == 64
+#define EACH EACH_OF_16
+#else
+#define EACH EACH_OF_8
+#endif
+#define ADDED(i) f32_fma(weight, terms[i], before[i])
+
+INLINE void STREAM(add)(lanes *restrict sum, float weight, const lanes *restrict from)
+{
+    const lanes terms = *from, before = *sum;
+    *sum = (lanes){EACH(ADDED)};
+}
+
 /*
  * Adds `terms` terms to the sums of n columns of `rows` rows, `apart` from row to row; a sum begins
  * at 0 where `begins`. All but n and the places are constants to the compiler.
@@ -24,6 +37,7 @@ INLINE void STREAM(add_block)(int rows, int terms, bool begins, const struct blo
     for (; n - j >= LANES; j += LANES) {
         const lanes none = {0};
         lanes kept[MOST_ROWS];
+#pragma GCC unroll 16
         for (int r = 0; r < rows; r++)
             kept[r] = begins ? none : *(const lanes *)(sums + r * apart + j);
         for (int t = 0; t < terms; t++) {
@@ -31,9 +45,11 @@ INLINE void STREAM(add_block)(int rows, int terms, bool begins, const struct blo
             const lanes from = *(const lanes *)at;
             if (block->ahead)
                 __builtin_prefetch(at + block->ahead);
+#pragma GCC unroll 16
             for (int r = 0; r < rows; r++)
-                kept[r] += block->weights[t * MOST_ROWS + r] * from;
+                STREAM(add)(&kept[r], block->weights[t * MOST_ROWS + r], &from);
         }
+#pragma GCC unroll 16
         for (int r = 0; r < rows; r++)
             *(lanes *)(sums + r * apart + j) = kept[r];
     }
@@ -41,14 +57,25 @@ INLINE void STREAM(add_block)(int rows, int terms, bool begins, const struct blo
         for (int r = 0; r < rows; r++) {
             float sum = begins ? 0 : sums[r * apart + j];
             for (int t = 0; t < terms; t++)
-                sum += block->weights[t * MOST_ROWS + r] * b[t * block->down + j];
+                sum = f32_fma(block->weights[t * MOST_ROWS + r], b[t * block->down + j], sum);
             sums[r * apart + j] = sum;
         }
 }
 
+/* As add_block, of 16 rows in halves: else gcc reads their weights as one vector, and turns a
+ * register for each of them. */
+INLINE void STREAM(add_rows)(int rows, int terms, bool begins, const struct block *block, int64_t n,
+                             int64_t apart, float *sums)
+{
+    const int part = rows == 16 ? 8 : rows;
+    struct block rest = *block;
+    for (int r = 0; r < rows; r += part, rest.weights += part)
+        STREAM(add_block)(part, terms, begins, &rest, n, apart, sums + r * apart);
+}
+
 /* The sums of up to REDUCTION_RADIX terms. */
 INLINE void STREAM(add_terms)(const struct gemm *g, int rows, int64_t k, int64_t terms, int64_t j,
-                              int64_t n, float *sums)
+                              int64_t n, int64_t apart, float *sums)
 {
     float weights[BLOCK * MOST_ROWS];
     struct block block = {.down = g->b_row, .ahead = BLOCK * g->b_row, .weights = weights};
@@ -62,27 +89,29 @@ INLINE void STREAM(add_terms)(const struct gemm *g, int rows, int64_t k, int64_t
         if (k + t + 2 * BLOCK > g->k || n >= LONG) /* there are no such rows; or the machine does */
             block.ahead = 0;
         if (count == 1)
-            STREAM(add_block)(rows, 1, t == 0, &block, n, n, sums);
+            STREAM(add_rows)(rows, 1, t == 0, &block, n, apart, sums);
         else if (t == 0)
-            STREAM(add_block)(rows, BLOCK, true, &block, n, n, sums);
+            STREAM(add_rows)(rows, BLOCK, true, &block, n, apart, sums);
         else
-            STREAM(add_block)(rows, BLOCK, false, &block, n, n, sums);
+            STREAM(add_rows)(rows, BLOCK, false, &block, n, apart, sums);
     }
 }
 
 /* Adds the sums of one level to those of the next, which begin with them where `begins`. */
 INLINE void STREAM(add_level)(int rows, bool begins, const float *restrict from, int64_t n,
-                              float *restrict to, int64_t apart)
+                              int64_t from_apart, float *restrict to, int64_t apart)
 {
     for (int r = 0; r < rows; r++)
         for (int64_t j = 0; j < n; j++)
-            to[r * apart + j] = begins ? from[r * n + j] : to[r * apart + j] + from[r * n + j];
+            to[r * apart + j] =
+                begins ? from[r * from_apart + j] : to[r * apart + j] + from[r * from_apart + j];
 }
 
 /* Columns [j, j + n), no more than fit into a level. */
 INLINE void STREAM(stretch)(const struct gemm *g, int rows, int64_t j, int64_t n)
 {
-    _Alignas(64) float terms[LEVEL], level[LEVEL];
+    _Alignas(64) float terms[LEVEL + MOST_ROWS * APART], level[LEVEL + MOST_ROWS * APART];
+    const int64_t apart = n + APART;
     float *c = (float *)g->c + j;
     for (int64_t k = 0; k < g->k; k += CHUNK) {
         const int64_t end = g->k - k < CHUNK ? g->k : k + CHUNK;
@@ -90,11 +119,12 @@ INLINE void STREAM(stretch)(const struct gemm *g, int rows, int64_t j, int64_t n
         for (int64_t at = k; at < end; at += REDUCTION_RADIX) {
             const int64_t rest = end - at;
             STREAM(add_terms)
-            (g, rows, at, rest < REDUCTION_RADIX ? rest : REDUCTION_RADIX, j, n, terms);
-            STREAM(add_level)(rows, at == k, terms, n, only ? c : level, only ? g->n : n);
+            (g, rows, at, rest < REDUCTION_RADIX ? rest : REDUCTION_RADIX, j, n, apart, terms);
+            STREAM(add_level)
+            (rows, at == k, terms, n, apart, only ? c : level, only ? g->n : apart);
         }
         if (!only)
-            STREAM(add_level)(rows, k == 0, level, n, c, g->n);
+            STREAM(add_level)(rows, k == 0, level, n, apart, c, g->n);
     }
 }
 
@@ -137,6 +167,8 @@ INLINE void STREAM(streams)(const struct streams *s, int64_t begin, int64_t end)
 
 #undef lanes
 #undef LANES
+#undef EACH
+#undef ADDED
 #undef STREAM_ROWS
 #undef STREAM
 #undef WIDTH
