@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times single operators in tssa and in ONNX Runtime: one thread, in turn, in one process.
+"""Times single operators in tssa and in ONNX Runtime: in turn, in one process, on one thread.
 
     bench/operators.py                        all of CASES
-    bench/operators.py exp softmax            those whose name is one of these words
+    bench/operators.py exp 'lstm_*'           those whose name matches one of these patterns
+    bench/operators.py --threads 2            on two threads
     bench/operators.py --against OLD.so ...   another build of tssa, too
     bench/operators.py --record bench/results/2026-01-31-operators
 
@@ -17,6 +18,7 @@ import argparse
 import os
 import sys
 import tempfile
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,10 +55,19 @@ def number(value: float) -> np.ndarray:
     return np.array(value, np.float32)
 
 
-def recurrent(op: str, steps: int, batch: int, inputs: int, hidden: int) -> Case:
+def recurrent(
+    op: str, steps: int, batch: int, inputs: int, hidden: int, directions: int = 1
+) -> Case:
     width = {"RNN": 1, "GRU": 3, "LSTM": 4}[op] * hidden
-    shapes = [(1, width, inputs), (1, width, hidden), (1, 2 * width)]
-    return Case(op, [(steps, batch, inputs)], shapes, {"hidden_size": hidden})
+    shapes = [
+        (directions, width, inputs),
+        (directions, width, hidden),
+        (directions, 2 * width),
+    ]
+    attributes = {"hidden_size": hidden}
+    if directions == 2:
+        attributes["direction"] = "bidirectional"
+    return Case(op, [(steps, batch, inputs)], shapes, attributes)
 
 
 CASES = {
@@ -188,13 +199,10 @@ CASES = {
         {"direction": "bidirectional", "hidden_size": 48},
     ),
     "lstm_row": recurrent("LSTM", 100, 1, 256, 256),
-    "lstm_row352": recurrent("LSTM", 50, 1, 352, 352),
-    "lstm_row512": recurrent("LSTM", 50, 1, 512, 512),
     "lstm_batch8": recurrent("LSTM", 50, 8, 64, 128),
     "lstm_batch32": recurrent("LSTM", 50, 32, 128, 128),
     "gru": Case("GRU", [(20, 2, 32)], [(1, 144, 32), (1, 144, 48)], {"hidden_size": 48}),
     "gru_row": recurrent("GRU", 100, 1, 256, 256),
-    "gru_row512": recurrent("GRU", 50, 1, 512, 512),
     "gru_batch32": recurrent("GRU", 20, 32, 256, 256),
     "rnn_batch8": recurrent("RNN", 50, 8, 128, 128),
     # Products.
@@ -254,6 +262,18 @@ CASES = {
     ),
 }
 
+# Layers of all sizes: hidden units, steps, batch and directions.
+CASES |= {
+    f"{op.lower()}_{hidden}_{steps}_{batch}_{directions}": recurrent(
+        op, steps, batch, hidden, hidden, directions
+    )
+    for op in ("LSTM", "GRU")
+    for hidden in (48, 97, 256, 352, 512)
+    for steps in (10, 100)
+    for batch in (1, 4)
+    for directions in (1, 2)
+}
+
 
 def write_model(case: Case, path: Path) -> dict[str, np.ndarray]:
     """Also makes the inputs."""
@@ -305,12 +325,12 @@ def sample(calls: dict, seconds: float) -> dict[str, np.ndarray]:
     return {name: np.concatenate(times) / 1e3 for name, times in blocks.items()}
 
 
-def measure(case: Case, libraries: dict, seconds: float) -> dict[str, np.ndarray]:
+def measure(case: Case, libraries: dict, seconds: float, threads: int) -> dict[str, np.ndarray]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
         inputs = write_model(case, path)
-        ort = versus.Ort(path, 1, inputs)
-        engines = {n: versus.Tssa(lib, path, 1, inputs) for n, lib in libraries.items()}
+        ort = versus.Ort(path, threads, inputs)
+        engines = {n: versus.Tssa(lib, path, threads, inputs) for n, lib in libraries.items()}
         for engine in engines.values():
             for ours, theirs in zip(engine.results(), ort.results()):
                 if found := versus.difference(ours, theirs):
@@ -339,16 +359,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("names", nargs="*", metavar="PATTERN")
     parser.add_argument(
         "--library", type=Path, default=versus.ROOT / "build/release/libtssa.so"
     )
     parser.add_argument("--against", type=Path, metavar="LIBRARY")
     parser.add_argument("--seconds", type=float, default=0.5, help="per operator and engine")
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--median", action="store_true", help="medians, too")
     parser.add_argument("--record", type=Path, metavar="STEM", help="write STEM.md")
     args = parser.parse_args()
-    os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ["OMP_NUM_THREADS"] = str(args.threads)
     from tssa_ctypes import Library, TssaError
 
     libraries = {"tssa": Library(args.library)}
@@ -362,10 +383,12 @@ def main() -> int:
     print(head, flush=True)
     lines, failed, loads = [], 0, []
     for name, case in CASES.items():
-        if args.names and name not in args.names:
+        if args.names and not any(fnmatch(name, pattern) for pattern in args.names):
             continue
         try:
-            line = row(name, case, measure(case, libraries, args.seconds), args.median)
+            line = row(
+                name, case, measure(case, libraries, args.seconds, args.threads), args.median
+            )
         except (TssaError, ValueError) as error:
             line, failed = f"| {name} | {case.op} | {error} |", failed + 1
         lines.append(line)
@@ -378,7 +401,7 @@ def main() -> int:
             "",
             f"tssa {about['tssa']}, ONNX Runtime {about['onnxruntime']}; {about['cpu']}, "
             f"{about['cores']} cores, {about['system']}. Load average while measuring: "
-            f"{min(loads):.1f} to {max(loads):.1f}.",
+            f"{min(loads):.1f} to {max(loads):.1f}. Threads: {args.threads}.",
             "",
             "Made by `bench/operators.py --record`, which explains the columns (microseconds).",
             "",

@@ -60,8 +60,11 @@ INLINE void NAME(tile)(int tall, int wide, const struct product *p, int64_t at, 
     for (int64_t k = 0; k < terms; k++, weights += pitch) {
         lanes weight[MOST];
 #pragma GCC unroll 16
-        for (int v = 0; v < wide; v++)
+        for (int v = 0; v < wide; v++) {
             weight[v] = *(const lanes_at *)NAME(place)(weights, v, apart);
+            if (tall > 1)
+                __builtin_prefetch(weights + v * ELEMENTS + AHEAD);
+        }
 #pragma GCC unroll 8
         for (int r = 0; r < tall; r++)
 #pragma GCC unroll 16
