@@ -20,12 +20,11 @@ typedef T lanes_at __attribute__((vector_size(WIDTH), aligned(sizeof(T)), may_al
 /* Vectors of a row of a panel. */
 #define IN_PANEL (GEMM_PANEL_BYTES / WIDTH)
 
-/* What lies from b on: vectors side by side, or those of panels, which begin `apart` elements one
+/* Where vector v lies, from b on: side by side, or in panels, which begin `apart` elements one
  * behind the other; 0: side by side. */
-INLINE lanes TILE(tile_from)(const T *b, int v, int64_t apart)
+INLINE const T *TILE(tile_place)(const T *b, int v, int64_t apart)
 {
-    const T *at = apart ? b + v / IN_PANEL * apart + v % IN_PANEL * LANES : b + v * LANES;
-    return *(const lanes_at *)at;
+    return apart ? b + v / IN_PANEL * apart + v % IN_PANEL * LANES : b + v * LANES;
 }
 
 /* Sums so many terms of `tall` rows from a on, and of `wide` vectors from b on: to sums, or if
@@ -41,7 +40,7 @@ INLINE void TILE(tile_terms)(const struct gemm *g, int tall, int wide, int64_t s
     for (; terms > 0; terms--, a += step, low += step, b += down) {
         lanes from[WIDEST];
         for (int v = 0; v < wide; v++)
-            from[v] = TILE(tile_from)(b, v, apart);
+            from[v] = *(const lanes_at *)TILE(tile_place)(b, v, apart);
         for (int r = 0; r < upper; r++) {
             for (int v = 0; v < wide; v++)
                 kept[r * wide + v] += a[r * row] * from[v];
