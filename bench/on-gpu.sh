@@ -304,7 +304,7 @@ find_cases() {
 
 # All at once: they wait for compilers and for the host more than for the card.
 test_device() {
-    local test cases names=(test_cuda_models test_grid_texts test_grid_ranked test_grid_products test_cuda_random test_cuda_recorded test_cuda_bound test_cuda_conditions
+    local test cases names=(test_cuda_models test_grid_texts test_grid_ranked test_grid_unique test_grid_products test_cuda_random test_cuda_recorded test_cuda_bound test_cuda_conditions
         test_cuda_values test_cuda_library test_cuda_convolution test_grid_windows test_grid_shapes test_grid_indices test_grid_turned
         test_grid_long_rows test_devices)
     has tests tests/test_cuda_models || return

@@ -28,7 +28,7 @@ needed() { # PROGRAM...
     done | awk '/=> \// && $1 !~ /^(libc|libm|libdl|libpthread|libstdc\+\+|libgcc_s)\.so/ {print $3}' | sort -u
 }
 
-programs=(tssa-run tssa-bench tssa-conformance bench/cuda_probe tests/test_devices tests/test_grid_texts tests/test_grid_ranked tests/test_grid_products
+programs=(tssa-run tssa-bench tssa-conformance bench/cuda_probe tests/test_devices tests/test_grid_texts tests/test_grid_ranked tests/test_grid_unique tests/test_grid_products
     tests/test_cuda_models tests/test_cuda_random tests/test_cuda_recorded tests/test_cuda_bound tests/test_cuda_conditions tests/test_cuda_values
     tests/test_cuda_library tests/test_cuda_convolution tests/test_grid_windows tests/test_grid_shapes
     tests/test_grid_indices tests/test_grid_turned tests/test_grid_long_rows)

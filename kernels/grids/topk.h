@@ -8,23 +8,6 @@
  * these; a line is a block's. k2 does both, of several lists; of lists of which most elements are
  * the last possible ones, as -inf where the highest are wanted, k3 finds the others before.
  */
-/* Smaller for what comes earlier. */
-SCALAR_FN T_BITS key_of(T x, int64_t largest)
-{
-    const T_BITS sign = (T_BITS)((T_BITS)1 << (8 * sizeof(T) - 1));
-#ifdef T_IS_FLOAT
-    const T_BITS bits = BITS_OF(x);
-    T_BITS key = (T_BITS)-1;
-    if ((T_BITS)(bits << 1) == 0)
-        key = sign; /* -0, too */
-    else if (x == x)
-        key = bits & sign ? (T_BITS)~bits : bits | sign;
-#else
-    const T_BITS key = (T_BITS)((T_BITS)x ^ ((T)-1 < 0 ? sign : 0));
-#endif
-    return (T_BITS)(largest ? ~key : key);
-}
-
 struct line {
     OPERAND_IN_PLACE first;
     int64_t step, largest;

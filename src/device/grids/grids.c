@@ -19,6 +19,7 @@
 #include "device/grids/scatter.h"
 #include "device/grids/spread.h"
 #include "device/grids/topk.h"
+#include "device/grids/unique.h"
 #include "gir/grid.h"
 #include "ir/fuse.h"
 #include "ir/memory.h"
@@ -67,10 +68,10 @@ const struct kernel *grids_find_kernel(const struct ir_op *op)
 const struct kernel *grids_find_kernel_or_text(const struct ir_op *op)
 {
     static const struct kernel *(*const texts[])(const struct ir_op *) = {
-        grids_product_find,    grids_spread_find,  grids_lists_find_one, grids_keep_find,
-        grids_topk_find,       grids_scatter_find, grids_nms_find,       grids_extreme_find,
-        grids_conv_find,       grids_pool_find,    grids_resize_find,    grids_roi_find,
-        grids_grid_sample_find};
+        grids_product_find,     grids_spread_find,  grids_lists_find_one, grids_keep_find,
+        grids_topk_find,        grids_scatter_find, grids_nms_find,       grids_extreme_find,
+        grids_conv_find,        grids_pool_find,    grids_resize_find,    grids_roi_find,
+        grids_grid_sample_find, grids_unique_find};
     const struct kernel *kernel = grids_lists_find(op);
     if (!kernel)
         kernel = grids_nms_find_read(op);

@@ -5,8 +5,9 @@
  * is no grid has kernels that are written as text (kernels/grids): products of matrices
  * (product.h), convolutions (conv.h), pooling (pool.h), Resize (resize.h), RoiAlign (roi.h),
  * GridSample (grid_sample.h), what a shape spreads (spread.h), what a mask keeps (keep.h), TopK
- * (topk.h), ScatterND and ScatterElements (scatter.h), NonMaxSuppression (nms.h), ReduceMax and
- * ReduceMin of all elements (extreme.h). All else such a device lacks, unless it says otherwise.
+ * (topk.h), Unique (unique.h), ScatterND and ScatterElements (scatter.h), NonMaxSuppression
+ * (nms.h), ReduceMax and ReduceMin of all elements (extreme.h). All else such a device lacks,
+ * unless it says otherwise.
  *
  * Launches are compiled when the first of them runs, all that a context has by then in a few texts,
  * or when a session is made that is to wait for that.

@@ -11,29 +11,19 @@
  * all have room: who waits for that need not wait for them. */
 #define MOST_EARLY 65536
 
-/* Where elements are that are kept, and how many. */
-struct kept {
-    tssa_dtype word;
-    int64_t bits, count; /* elements, which are zero where these bits are */
-    struct device_place from;
-    int64_t chunks, found;
-    bool adds_up; /* there are so many chunks that the device does, before the host is told */
-    struct buffer *counts; /* per chunk: how many it has, or, added up, how many are before it */
-};
-
-static void kept_close(struct kept *kept)
+void grids_kept_close(struct grids_kept *kept)
 {
     buffer_release(kept->counts);
 }
 
-static tssa_status *launch(struct kernel_args *args, const struct kept *kept, uint32_t function,
-                           const struct launch_param *params, uint32_t n)
+static tssa_status *launch(struct kernel_args *args, const struct grids_kept *kept,
+                           uint32_t function, const struct launch_param *params, uint32_t n)
 {
     return grids_launch_text(args->env->stream, GRIDS_TEXT_KEEP, kept->word, function,
                              function == 1 ? 1 : kept->chunks, params, n);
 }
 
-static tssa_status *make_counts(struct kernel_args *args, struct kept *kept)
+static tssa_status *make_counts(struct kernel_args *args, struct grids_kept *kept)
 {
     const int64_t chunk = (int64_t)grids_threads(args->env->stream->context) * GRIDS_CHUNK_EACH;
     kept->chunks = kept->count / chunk + (kept->count % chunk != 0);
@@ -42,7 +32,7 @@ static tssa_status *make_counts(struct kernel_args *args, struct kept *kept)
 }
 
 /* Counts them. */
-static tssa_status *count_kept(struct kernel_args *args, const struct kept *kept)
+static tssa_status *count_kept(struct kernel_args *args, const struct grids_kept *kept)
 {
     const struct launch_param counts = grids_memory(grids_buffer(kept->counts)),
                               told = grids_memory(grids_counts(args->env->stream));
@@ -59,7 +49,7 @@ static tssa_status *count_kept(struct kernel_args *args, const struct kept *kept
 }
 
 /* Waits for how many there are. */
-static tssa_status *read_found(struct kernel_args *args, struct kept *kept)
+static tssa_status *read_found(struct kernel_args *args, struct grids_kept *kept)
 {
     int64_t counts[GRIDS_COUNTS];
     const size_t n = kept->adds_up ? 1 : (size_t)kept->chunks;
@@ -71,7 +61,7 @@ static tssa_status *read_found(struct kernel_args *args, struct kept *kept)
 }
 
 /* Their coordinates, a row for each axis. */
-static tssa_status *number_kept(struct kernel_args *args, const struct kept *kept, int rank,
+static tssa_status *number_kept(struct kernel_args *args, const struct grids_kept *kept, int rank,
                                 const int64_t *dims, struct device_place to)
 {
     struct launch_param params[10 + TSSA_MAX_RANK] = {grids_memory(kept->from),
@@ -90,13 +80,30 @@ static tssa_status *number_kept(struct kernel_args *args, const struct kept *kep
 }
 
 /* The numbers of all in a list, into memory that has room for as many as there are elements. */
-static tssa_status *number_early(struct kernel_args *args, struct kept *kept,
+static tssa_status *number_early(struct kernel_args *args, struct grids_kept *kept,
                                  struct device_place to)
 {
     if (kept->chunks > 1)
         TRY(count_kept(args, kept));
     TRY(number_kept(args, kept, 1, &kept->count, to));
     return read_found(args, kept);
+}
+
+tssa_status *grids_keep_numbers(struct kernel_args *args, struct grids_kept *kept,
+                                struct buffer **numbers)
+{
+    const bool early = kept->count <= MOST_EARLY;
+    TRY(make_counts(args, kept));
+    if (!early) {
+        TRY(count_kept(args, kept));
+        TRY(read_found(args, kept));
+    }
+    const size_t room = (size_t)(early ? kept->count : kept->found);
+    if (room == 0)
+        return NULL;
+    TRY(kernel_scratch(args, room * sizeof(int64_t), numbers));
+    const struct device_place to = grids_buffer(*numbers);
+    return early ? number_early(args, kept, to) : number_kept(args, kept, 1, &kept->count, to);
 }
 
 /* ---- NonZero --------------------------------------------------------------------------------- */
@@ -109,7 +116,7 @@ static tssa_status *prepare_non_zero(const struct ir_op *op, const struct kernel
                            grids_word(ir_operand(op, 0)->type->dtype));
 }
 
-static tssa_status *find_early(struct kernel_args *args, struct kept *kept)
+static tssa_status *find_early(struct kernel_args *args, struct grids_kept *kept)
 {
     struct tensor *y;
     TRY(kernel_output(args, 0, TSSA_INT64, 2, (const int64_t[]){1, kept->count}, &y));
@@ -121,7 +128,7 @@ static tssa_status *find_early(struct kernel_args *args, struct kept *kept)
 }
 
 static tssa_status *find_non_zero(struct kernel_args *args, const struct tensor *x,
-                                  struct kept *kept)
+                                  struct grids_kept *kept)
 {
     struct tensor *y;
     if (kept->count)
@@ -142,7 +149,7 @@ static tssa_status *run_non_zero(struct kernel_args *args)
 {
     const struct tensor *x;
     struct buffer *own = NULL;
-    struct kept kept = {0};
+    struct grids_kept kept = {0};
     TRY(kernel_tensor(args, 0, &x));
     kept.word = grids_word(x->dtype);
     kept.bits = (int64_t)dtype_value_bits(x->dtype);
@@ -150,7 +157,7 @@ static tssa_status *run_non_zero(struct kernel_args *args)
     tssa_status *status = grids_operand(args, 0, &own, &kept.from);
     if (!status)
         status = find_non_zero(args, x, &kept);
-    kept_close(&kept);
+    grids_kept_close(&kept);
     buffer_release(own);
     return status;
 }
@@ -227,8 +234,8 @@ static tssa_status *check_rest(struct kernel_args *args, const struct rows *rows
     return status;
 }
 
-static tssa_status *move_rows(struct kernel_args *args, struct rows *rows, const struct kept *kept,
-                              const struct tensor *y)
+static tssa_status *move_rows(struct kernel_args *args, struct rows *rows,
+                              const struct grids_kept *kept, const struct tensor *y)
 {
     const int64_t count = (int64_t)tensor_count(y);
     TRY(grids_operand(args, 0, &rows->buffers[0], &rows->from));
@@ -241,26 +248,14 @@ static tssa_status *move_rows(struct kernel_args *args, struct rows *rows, const
                              params, sizeof params / sizeof *params);
 }
 
-/* Which rows they are, and how many. */
-static tssa_status *number_rows(struct kernel_args *args, struct rows *rows, struct kept *kept)
+static tssa_status *number_rows(struct kernel_args *args, struct rows *rows,
+                                struct grids_kept *kept)
 {
-    const bool early = kept->count <= MOST_EARLY;
     TRY(grids_operand(args, 1, &rows->buffers[1], &kept->from));
-    TRY(make_counts(args, kept));
-    if (!early) {
-        TRY(count_kept(args, kept));
-        TRY(read_found(args, kept));
-    }
-    const size_t room = (size_t)(early ? kept->count : kept->found);
-    if (room == 0)
-        return NULL;
-    TRY(kernel_scratch(args, room * sizeof(int64_t), &rows->numbers));
-    const struct device_place numbers = grids_buffer(rows->numbers);
-    return early ? number_early(args, kept, numbers)
-                 : number_kept(args, kept, 1, &kept->count, numbers);
+    return grids_keep_numbers(args, kept, &rows->numbers);
 }
 
-static tssa_status *keep_rows(struct kernel_args *args, struct rows *rows, struct kept *kept)
+static tssa_status *keep_rows(struct kernel_args *args, struct rows *rows, struct grids_kept *kept)
 {
     struct tensor *y;
     TRY(check_rest(args, rows));
@@ -278,10 +273,10 @@ static tssa_status *keep_rows(struct kernel_args *args, struct rows *rows, struc
 static tssa_status *run_compress(struct kernel_args *args)
 {
     struct rows rows = {0};
-    struct kept kept = {0};
+    struct grids_kept kept = {0};
     TRY(find_rows(args, &rows));
     tssa_status *status = keep_rows(args, &rows, &kept);
-    kept_close(&kept);
+    grids_kept_close(&kept);
     buffer_release(rows.numbers);
     buffer_release(rows.buffers[0]);
     buffer_release(rows.buffers[1]);

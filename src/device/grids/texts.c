@@ -36,6 +36,9 @@ static const char *const lines_of_nms[] = {
 static const char *const lines_of_topk[] = {
 #include "kernels/grids/topk.inc"
     NULL};
+static const char *const lines_of_unique[] = {
+#include "kernels/grids/unique.inc"
+    NULL};
 static const char *const lines_of_keep[] = {
 #include "kernels/grids/keep.inc"
     NULL};
