@@ -4,64 +4,10 @@
 #include "runtime/control.h"
 #include "runtime/crossing.h"
 
-/* ---- What is recorded ------------------------------------------------------------------------ */
-
-static bool lies_there(const struct plan *plan, const struct ir_value *value)
-{
-    return value && plan_space(plan, value) == SPACE_DEVICE;
-}
-
-bool control_is_recorded(const struct plan *plan, const struct ir_op *op)
-{
-    if (plan->n_spaces == 1)
-        return false;
-    if (ir_op_is(op, IR_OP_If))
-        return lies_there(plan, ir_operand(op, 0));
-    return ir_op_is(op, IR_OP_Loop) &&
-           (lies_there(plan, ir_operand(op, 0)) || lies_there(plan, ir_operand(op, 1)) ||
-            lies_there(plan, ir_operand(ir_block_return(op->blocks[0]), 0)));
-}
-
-bool control_is_count(const struct plan *plan, const struct ir_value *value)
-{
-    value = plan_value(plan, value);
-    const struct ir_op *loop = value->op ? NULL : value->block->owner;
-    return loop && ir_op_is(loop, IR_OP_Loop) && value->index == 0 &&
-           control_is_recorded(plan, loop);
-}
-
-static const char *loop_lacks(const struct plan *plan, const struct ir_op *loop)
-{
-    const struct ir_block *body = loop->blocks[0];
-    if (lies_there(plan, ir_operand(loop, 0)))
-        return "the device computes how often a Loop may run";
-    for (uint32_t i = 2; i < body->n_params; i++)
-        if (!lies_there(plan, body->params[i]))
-            return "the host computes what a Loop carries whose end the device finds";
-    if (loop->n_results > body->n_params - 2)
-        return "a Loop whose end the device finds stacks results";
-    return NULL;
-}
-
-static const char *if_lacks(const struct plan *plan, const struct ir_op *op)
-{
-    for (uint32_t i = 0; i < op->n_results; i++)
-        if (op->results[i].wanted && !lies_there(plan, &op->results[i]))
-            return "the host computes the result of an If over which the device decides";
-    return NULL;
-}
-
-const char *control_recorded_lacks(const struct plan *plan, const struct ir_op *op)
-{
-    const struct device *device = plan->device->device;
-    const bool is_if = ir_op_is(op, IR_OP_If);
-    bool (*const records)(const struct device_context *) =
-        is_if ? device->records_if : device->records_while;
-    if (!records || !records(plan->device))
-        return is_if ? "the host reads the condition of an If: here the device cannot decide"
-                     : "the host reads when a Loop ends: here the device cannot decide";
-    return is_if ? if_lacks(plan, op) : loop_lacks(plan, op);
-}
+/* Of what is stacked there is room for all iterations that there may be, no more than so much. */
+#define MOST_STACKED ((size_t)64 << 20)
+/* Before it, as aligned as it is. */
+#define COUNT_BYTES ((size_t)256)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
@@ -117,7 +63,7 @@ static const struct tensor *operand_there(const struct run *run, const struct st
 {
     const struct plan *plan = run->plan;
     const struct ir_value *value = ir_operand(step->op, index);
-    if (!lies_there(plan, value))
+    if (!value || plan_space(plan, value) != SPACE_DEVICE)
         return NULL;
     return &run->slots[plan_value(plan, value)->id].tensor;
 }
@@ -177,31 +123,35 @@ struct recorder {
     struct device_stream *stream;
     struct device_while loop;
     struct value count;
-    uint32_t n_carried, n_moves;
+    uint32_t n_carried, n_stacked, n_moves;
     struct value *carried;  /* where it is, before each iteration and in the end */
-    struct value *returned; /* where the body has left it */
+    struct value *returned; /* where the body has left it, and then what is stacked of it */
+    struct value *stacks;   /* with room for all iterations; none where nobody wants it */
     struct device_move *moves;
 };
 
 static tssa_status *make_tables(struct recorder *r)
 {
     const tssa_allocator *a = r->run->allocator;
+    const size_t n = r->n_carried + r->n_stacked + 1u;
     r->carried = allocator_calloc(a, r->n_carried + 1u, sizeof *r->carried);
-    r->returned = allocator_calloc(a, r->n_carried + 1u, sizeof *r->returned);
-    r->moves = allocator_calloc(a, r->n_carried + 1u, sizeof *r->moves);
-    return r->carried && r->returned && r->moves ? NULL : status_out_of_memory();
+    r->returned = allocator_calloc(a, n, sizeof *r->returned);
+    r->stacks = allocator_calloc(a, r->n_stacked + 1u, sizeof *r->stacks);
+    r->moves = allocator_calloc(a, n, sizeof *r->moves);
+    return r->carried && r->returned && r->stacks && r->moves ? NULL : status_out_of_memory();
 }
 
 static void free_tables(struct recorder *r)
 {
     const tssa_allocator *a = r->run->allocator;
-    for (uint32_t k = 0; k < r->n_carried; k++) {
-        if (r->carried)
-            value_release(&r->carried[k]);
-        if (r->returned)
-            value_release(&r->returned[k]);
-    }
+    for (uint32_t k = 0; r->carried && k < r->n_carried; k++)
+        value_release(&r->carried[k]);
+    for (uint32_t k = 0; r->returned && k < r->n_carried + r->n_stacked; k++)
+        value_release(&r->returned[k]);
+    for (uint32_t k = 0; r->stacks && k < r->n_stacked; k++)
+        value_release(&r->stacks[k]);
     value_release(&r->count);
+    allocator_free(a, r->stacks);
     allocator_free(a, r->carried);
     allocator_free(a, r->returned);
     allocator_free(a, r->moves);
@@ -308,12 +258,12 @@ static bool overlap(const struct tensor *a, const struct tensor *b)
 }
 
 /* Does a move of another one's write over it? */
-static bool is_in_the_way(const struct recorder *r, uint32_t k)
+static bool is_in_the_way(const struct recorder *r, const struct tensor *tensor)
 {
     bool hit = false;
     for (uint32_t i = 0; i < r->n_carried; i++)
         hit |= !same_place(&r->carried[i].tensor, &r->returned[i].tensor) &&
-               overlap(&r->carried[i].tensor, &r->returned[k].tensor);
+               overlap(&r->carried[i].tensor, tensor);
     return hit;
 }
 
@@ -321,7 +271,9 @@ static bool is_in_the_way(const struct recorder *r, uint32_t k)
 static tssa_status *put_aside(struct recorder *r, uint32_t k)
 {
     struct value aside;
-    if (same_place(&r->carried[k].tensor, &r->returned[k].tensor) || !is_in_the_way(r, k))
+    const bool stays =
+        k < r->n_carried && same_place(&r->carried[k].tensor, &r->returned[k].tensor);
+    if (stays || !is_in_the_way(r, &r->returned[k].tensor))
         return NULL;
     TRY(take(r->run, &r->returned[k].tensor, &aside));
     tssa_status *status =
@@ -330,6 +282,79 @@ static tssa_status *put_aside(struct recorder *r, uint32_t k)
     value_release(&r->returned[k]);
     r->returned[k] = aside;
     return status;
+}
+
+struct device_place control_stacked_count(const struct tensor *stacked)
+{
+    return (struct device_place){stacked->data, stacked->offset - COUNT_BYTES};
+}
+
+/* Room for an element of each iteration, and before it for how many there are in the end. */
+static tssa_status *take_stack(struct recorder *r, const struct tensor *element,
+                               struct value *stack)
+{
+    const size_t bytes = tensor_bytes(element);
+    const uint64_t trips = (uint64_t)(r->loop.trips > 0 ? r->loop.trips : 0);
+    if (element->rank >= TSSA_MAX_RANK || trips > MOST_STACKED ||
+        (bytes && trips > MOST_STACKED / bytes))
+        return ERROR(TSSA_UNSUPPORTED, "a Loop that is recorded may stack more than there is room");
+    const size_t size = (size_t)trips * bytes;
+    struct buffer *buffer = pool_alloc(&r->run->device_pool, COUNT_BYTES + size);
+    TRY_ALLOC(buffer);
+    *stack = (struct value){.kind = TSSA_KIND_TENSOR, .tensor = {.dtype = element->dtype}};
+    struct tensor *tensor = &stack->tensor;
+    tensor->rank = element->rank + 1;
+    tensor->dims[0] = -1; /* nobody knows yet: symbols are not told of it */
+    for (int i = 0; i < element->rank; i++)
+        tensor->dims[i + 1] = element->dims[i];
+    tensor->data = buffer->data;
+    tensor->offset = buffer->offset + COUNT_BYTES;
+    tensor->owner = buffer;
+    return NULL;
+}
+
+static tssa_status *take_stacked(struct recorder *r)
+{
+    for (uint32_t k = 0; k < r->n_stacked; k++) {
+        const uint32_t from = r->n_carried + k;
+        struct value *element = &r->returned[from];
+        executor_take(r->run, r->body, from + 1, element);
+        if (!r->step->op->results[from].wanted) {
+            value_release(element);
+            continue;
+        }
+        if (element->kind != TSSA_KIND_TENSOR)
+            return ERROR(TSSA_UNSUPPORTED, "a Loop that is recorded stacks no tensor");
+        TRY(put_aside(r, from));
+        TRY(take_stack(r, &element->tensor, &r->stacks[k]));
+    }
+    return NULL;
+}
+
+/* An element goes behind those of the iterations before. */
+static void add_elements(struct recorder *r)
+{
+    for (uint32_t k = 0; k < r->n_stacked; k++) {
+        const struct tensor *element = &r->returned[r->n_carried + k].tensor;
+        if (r->stacks[k].kind == TSSA_KIND_TENSOR)
+            r->moves[r->n_moves++] = (struct device_move){
+                .to = place_of(&r->stacks[k].tensor),
+                .from = place_of(element),
+                .size = tensor_bytes(element),
+                .step = tensor_bytes(element),
+            };
+    }
+}
+
+/* How many iterations there were goes to where what is stacked has it: the count is not kept. */
+static tssa_status *tell_counts(struct recorder *r)
+{
+    for (uint32_t k = 0; k < r->n_stacked; k++)
+        if (r->stacks[k].kind == TSSA_KIND_TENSOR)
+            TRY(r->device->copy(r->stream, DEVICE_COPY_WITHIN,
+                                control_stacked_count(&r->stacks[k].tensor), r->loop.count,
+                                sizeof(int64_t)));
+    return NULL;
 }
 
 static tssa_status *take_returned(struct recorder *r)
@@ -344,7 +369,7 @@ static tssa_status *take_returned(struct recorder *r)
     }
     for (uint32_t k = 0; k < r->n_carried; k++)
         TRY(put_aside(r, k));
-    return NULL;
+    return take_stacked(r);
 }
 
 /* Whether there is another iteration, memory NULL: if there are trips. */
@@ -355,7 +380,7 @@ static tssa_status *find_go(const struct recorder *r, struct device_place *go)
     const struct value *condition = &r->run->slots[plan_value(plan, value)->id];
     bool goes;
     *go = (struct device_place){0};
-    if (lies_there(plan, value)) {
+    if (plan_space(plan, value) == SPACE_DEVICE) {
         TRY(check_condition(&condition->tensor));
         *go = place_of(&condition->tensor);
         return NULL;
@@ -373,7 +398,9 @@ static tssa_status *end(struct recorder *r)
     r->n_moves = 0;
     for (uint32_t k = 0; k < r->n_carried; k++)
         add_move(r, &r->carried[k], &r->returned[k]);
-    return r->device->record_while_end(r->stream, &r->loop, go, r->moves, r->n_moves);
+    add_elements(r);
+    TRY(r->device->record_while_end(r->stream, &r->loop, go, r->moves, r->n_moves));
+    return tell_counts(r);
 }
 
 /* The condition was not copied to the host, and nobody needs it any more. */
@@ -405,6 +432,8 @@ static tssa_status *record(struct recorder *r)
     TRY(status);
     for (uint32_t k = 0; k < r->n_carried; k++)
         control_set_result(r->run, r->step, k, &r->carried[k]);
+    for (uint32_t k = 0; k < r->n_stacked; k++)
+        control_set_result(r->run, r->step, r->n_carried + k, &r->stacks[k]);
     return NULL;
 }
 
@@ -416,6 +445,7 @@ tssa_status *control_record_loop(struct run *run, const struct step *step)
     r.stream = run->streams[SPACE_DEVICE];
     r.device = r.stream->context->device;
     r.n_carried = passing.n_carried;
+    r.n_stacked = step->n_outputs - r.n_carried;
     tssa_status *status = record(&r);
     free_tables(&r);
     return status;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "runtime/control_recorded.h"
 #include "runtime/crossing.h"
 
 static const struct device *device_of(const struct run *run)
@@ -210,6 +211,24 @@ void recording_set_returns(struct run *run, const struct recording *recording)
         }
 }
 
+/* What a Loop has stacked whose end the device has found is as long as that says, when it is done.
+ */
+static tssa_status *read_counts(struct run *run)
+{
+    struct device_stream *stream = run->streams[SPACE_DEVICE];
+    const struct ir_op *end = ir_block_return(run->plan->body->block);
+    for (uint32_t i = 0; i < run->plan->body->n_returns; i++) {
+        struct value *value = slot_of(run, i);
+        if (is_constant(run, i) || value->kind != TSSA_KIND_TENSOR ||
+            !control_is_stacked(run->plan, ir_operand(end, i)))
+            continue;
+        stream->counts.waits++;
+        TRY(device_of(run)->read_scalar(stream, control_stacked_count(&value->tensor), TSSA_INT64,
+                                        &value->tensor.dims[0]));
+    }
+    return NULL;
+}
+
 /* ---- Making one ------------------------------------------------------------------------------ */
 
 static tssa_status *record_steps(struct run *run, struct recording *recording)
@@ -291,7 +310,8 @@ tssa_status *recording_replay(struct run *run, const struct recording *recording
     tell_symbols(run);
     TRY(copy_inputs(run, recording));
     TRY(executor_check_stop(run));
-    return device_of(run)->replay(run->streams[SPACE_DEVICE], recording->made);
+    TRY(device_of(run)->replay(run->streams[SPACE_DEVICE], recording->made));
+    return read_counts(run);
 }
 
 /* ---- Giving back ----------------------------------------------------------------------------- */

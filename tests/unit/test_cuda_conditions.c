@@ -29,6 +29,7 @@
 #include "device/cuda/conditions.h"
 #include "device/cuda/nvrtc.h"
 #include "ir/ir.h"
+#include "runtime/control_recorded.h"
 #include "runtime/plan.h"
 
 enum { WIDTH = 4, SETTLED = 8 /* runs of the same shapes, after which there is a recording */ };
@@ -119,6 +120,25 @@ static const char given[] = SESSION_MODEL(
               "else_branch() { %k = Constant() {value = i64[1, 2] [7, 8]} return(%k, %e) } }\n"
               "%z = Unsqueeze(%shape, %second)\n");
 
+/* What is stacked: what the iteration is given, where another value goes behind it, what it makes,
+ * a number, and what nobody wants. */
+static const char stacks[] =
+    SESSION_MODEL(INPUTS, "%y, %olds, %news, %numbers",
+                  LOOP("9") "%y, %olds, %news, %numbers, _ = Loop(%trips, %go, %x) {\n"
+                            "body(%i: i64[], %c: bool[], %v: f32[N, 4]) {\n"
+                            "%f = Cast(%i) {to = 1} %g = Add(%v, %f) %u = Add(%g, %one)\n" AGAIN(
+                                "%u") "%e = Exp(%v) return(%again, %u, %v, %u, %b, %e) } }\n");
+
+/* Scalars, one of which is computed of what the device counts, with what goes on behind the Loop.
+ */
+static const char stack[] = SESSION_MODEL(
+    INPUTS, "%all, %sums, %z",
+    LOOP("9") "%y, %all, %sums = Loop(%trips, _, %x) {\n"
+              "body(%i: i64[], %c: bool[], %v: f32[N, 4]) {\n"
+              "%u = Add(%v, %one)\n" AGAIN(
+                  "%u") "%f = Cast(%i) {to = 1} %g = Add(%b, %f) return(%again, %u, %b, %g) } }\n"
+                        "%s = Sub(%y, %x) %z = Exp(%s)\n");
+
 /* One in a Loop. */
 static const char chosen[] = SESSION_MODEL(
     INPUTS, "%y",
@@ -172,9 +192,24 @@ static void make_inputs(const struct session_pair *p, int64_t n, float limit, ts
     *(float *)tssa_tensor_data(inputs[1]) = limit;
 }
 
+static const struct ir_op *end_of(const struct session_pair *p)
+{
+    return ir_block_return(p->kernels->now->plan->graph->body);
+}
+
+/* How long an output is that a Loop stacks is read by itself. */
+static size_t count_copies(const struct session_pair *p)
+{
+    size_t copies = 0;
+    for (uint32_t i = 0; i < end_of(p)->n_operands; i++)
+        if (control_is_stacked(p->kernels->now->plan, ir_operand(end_of(p), i)))
+            copies++;
+    return copies;
+}
+
 static size_t outputs_of(const struct session_pair *p)
 {
-    return ir_block_return(p->kernels->now->plan->graph->body)->n_operands;
+    return end_of(p)->n_operands;
 }
 
 /* Both sessions; is it a replay, with no copies but those of inputs and outputs? */
@@ -186,8 +221,9 @@ static bool go(const struct session_pair *p, int64_t n, float limit)
     for (int i = 0; i < 2; i++)
         tssa_value_free(inputs[i]);
     const struct device_counts *counts = &p->kernels->counts;
-    if (counts->replays && counts->copies != 2 + outputs_of(p))
-        assert_int_equal(counts->copies, 2 + outputs_of(p) + GIVEN_COPIES);
+    const size_t copies = 2 + outputs_of(p) + count_copies(p);
+    if (counts->replays && counts->copies != copies)
+        assert_int_equal(counts->copies, copies + GIVEN_COPIES);
     return counts->replays == 1;
 }
 
@@ -202,7 +238,7 @@ static void check(const char *text)
     open_pair(&p, text);
     go(&p, 1 + MOST, 4);
     if (driven(&p))
-        fail_msg("%s", driven(&p));
+        fail_msg("%s: %s", driven(&p), text);
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         const int64_t n = sizes[k];
         for (int i = 0; i < SETTLED; i++)
@@ -215,8 +251,8 @@ static void check(const char *text)
 
 static void test_programs(void **state)
 {
-    static const char *const programs[] = {turns, rows,     nested, twice,
-                                           many,  branches, given,  chosen};
+    static const char *const programs[] = {turns,    rows,  nested, twice, many,
+                                           branches, given, chosen, stack, stacks};
     (void)state;
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
         check(programs[i]);
@@ -285,6 +321,43 @@ static void test_error_late(void **state)
     }
     tssa_value_free(output);
     context->device->release(stream, memory, size);
+    context->device->stream_close(stream);
+    close_pair(&p);
+}
+
+/* What is stacked goes to memory of the caller's, which has to be as long as that comes to. */
+static void test_stacked_there(void **state)
+{
+    static const char text[] =
+        SESSION_MODEL(INPUTS, "%all",
+                      LOOP("9") "%y, %all = Loop(%trips, %go, %x) {\n"
+                                "body(%i: i64[], %c: bool[], %v: f32[N, 4]) {\n"
+                                "%u = Add(%v, %one)\n" AGAIN("%u") "return(%again, %u, %b) } }\n");
+    const int64_t three = 3;
+    float made[3];
+    struct device_stream *stream;
+    struct session_pair p;
+    tssa_value *output;
+    (void)state;
+    open_pair(&p, text);
+    struct device_context *context = p.kernels->device;
+    no_error(context->device->stream_open(context, &stream));
+    void *memory = context->device->allocate(stream, sizeof made);
+    no_error(tssa_tensor_borrow_on(p.context, "cuda", TSSA_FLOAT, 1, &three, memory, sizeof made,
+                                   &output));
+    for (int i = 0; i < 2 * SETTLED; i++) {
+        no_error(go_there(&p, stream, output, 4));
+        no_error(context->device->copy(stream, DEVICE_COPY_OUT, (struct device_place){made, 0},
+                                       (struct device_place){memory, 0}, sizeof made));
+        assert_true(made[0] == 2 && made[1] == 3 && made[2] == 4);
+    }
+    assert_int_equal(p.kernels->counts.replays, 1);
+    tssa_status *status = go_there(&p, stream, output, 5);
+    assert_int_equal(tssa_status_code(status), TSSA_SHAPE_MISMATCH);
+    tssa_status_free(status);
+    no_error(go_there(&p, stream, output, 4));
+    tssa_value_free(output);
+    context->device->release(stream, memory, sizeof made);
     context->device->stream_close(stream);
     close_pair(&p);
 }
@@ -360,6 +433,10 @@ static void expect_driven(const char *text, const char *why, float limit)
     close_pair(&p);
 }
 
+#define STACKS(trips)                                                                              \
+    "%y, %all = Loop(" trips ", %go, %x) { body(%i: i64[], %c: bool[], %v: f32[N, 4]) {\n"         \
+    "%u = Add(%v, %one)\n" AGAIN("%u") "return(%again, %u, %v) } }\n"
+
 static void test_refused(void **state)
 {
     static const char counted[] = SESSION_MODEL(
@@ -367,14 +444,33 @@ static void test_refused(void **state)
         LOOP("9") "%t = Cast(%m) {to = 7}\n"
                   "%y = Loop(%t, _, %x) { body(%i: i64[], %c: bool[], %v: f32[N, 4]) {\n"
                   "%b = ReduceMax(%v) {keepdims = 0} %u = Sub(%v, %b) return(%c, %u) } }\n");
-    static const char stacked[] =
+    static const char read[] =
+        SESSION_MODEL(INPUTS, "%y, %z", LOOP("9") STACKS("%trips") "%z = Exp(%all)\n");
+    static const char numbers[] =
         SESSION_MODEL(INPUTS, "%y, %all",
                       LOOP("9") "%y, %all = Loop(%trips, %go, %x) {\n"
                                 "body(%i: i64[], %c: bool[], %v: f32[N, 4]) {\n"
-                                "%u = Add(%v, %one)\n" AGAIN("%u") "return(%again, %u, %v) } }\n");
+                                "%u = Add(%v, %one)\n" AGAIN("%u") "return(%again, %u, %i) } }\n");
+    static const char unbounded[] = SESSION_MODEL(INPUTS, "%y, %all", LOOP("9") STACKS("_"));
     (void)state;
     expect_driven(counted, "computes how often", 4);
-    expect_driven(stacked, "stacks", 4);
+    expect_driven(read, "is read before the run ends", 4);
+    expect_driven(unbounded, "has no trip count", 4);
+    expect_driven(numbers, "the host stacks results", 4);
+}
+
+/* There is no room for all that may be stacked, which shows when it is recorded. */
+static void test_too_many_trips(void **state)
+{
+    static const char text[] =
+        SESSION_MODEL(INPUTS, "%y, %all", LOOP("1000000000000") STACKS("%trips"));
+    struct session_pair p;
+    (void)state;
+    open_pair(&p, text);
+    for (int i = 0; i < SETTLED + 2; i++)
+        assert_false(go(&p, MOST, 4));
+    assert_null(driven(&p));
+    close_pair(&p);
 }
 
 /* A driver without conditional nodes, or without those that have an else. */
@@ -440,24 +536,24 @@ static void test_compiles(void **state)
 /* As `go`, where it succeeds. */
 static tssa_status *try_once(const struct session_pair *p, float limit)
 {
-    tssa_value *inputs[2], *made = NULL;
+    tssa_value *inputs[2], *made[4] = {NULL};
     make_inputs(p, MOST, limit, inputs);
-    tssa_status *status = tssa_session_run(p->kernels, 2, inputs, 1, &made);
+    tssa_status *status = tssa_session_run(p->kernels, 2, inputs, outputs_of(p), made);
     for (int i = 0; i < 2; i++)
         tssa_value_free(inputs[i]);
-    tssa_value_free(made);
+    for (int i = 0; i < 4; i++)
+        tssa_value_free(made[i]);
     return status;
 }
 
 /* Which is told, or made up for by a run without a recording; the next ones are right. */
-static void test_each_call_fails_once(void **state)
+static void fail_each_call_once(const char *text)
 {
     bool more = true;
     unsigned long told = 0, call;
-    (void)state;
     for (call = 0; more; call++) {
         struct session_pair p;
-        open_pair(&p, chosen);
+        open_pair(&p, text);
         const unsigned long before = fake_cuda_calls();
         fake_cuda_fail_at(before + call, 999);
         for (int i = 0; i < SETTLED; i++) {
@@ -476,6 +572,13 @@ static void test_each_call_fails_once(void **state)
     assert_true(told > 0 && told < call);
 }
 
+static void test_each_call_fails_once(void **state)
+{
+    (void)state;
+    fail_each_call_once(chosen);
+    fail_each_call_once(stack);
+}
+
 int main(void)
 {
     /* before the stand-ins: behind their compiler the real one ends in a crash */
@@ -483,8 +586,10 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_programs),
                                        cmocka_unit_test(test_error_within),
                                        cmocka_unit_test(test_error_late),
+                                       cmocka_unit_test(test_stacked_there),
                                        cmocka_unit_test(test_seq2seq),
-                                       cmocka_unit_test(test_refused)},
+                                       cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_too_many_trips)},
                             fakes[] = {cmocka_unit_test(test_old_drivers),
                                        cmocka_unit_test(test_cancelled),
                                        cmocka_unit_test(test_old_library),
