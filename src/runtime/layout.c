@@ -143,9 +143,21 @@ static tssa_status *place_in_order(const struct plan *plan, const struct layout 
 #define MOST_COMPARED 4096
 #define MOST_TRIES 16
 
-static bool is_wasteful(size_t size, size_t live)
+/* Comparisons that take no longer than the system takes to bring so many bytes. */
+static size_t worth_comparing(size_t bytes)
 {
-    return size - live > live / 32;
+    return bytes / 4;
+}
+
+/* For n pieces in a layout of this size. */
+static size_t count_tries(const struct layout *layout, size_t n, size_t size)
+{
+    const size_t most =
+        layout->thorough ? (size_t)MOST_COMPARED * MOST_COMPARED : worth_comparing(size);
+    const size_t fit = most / (n * n + 1);
+    if (fit < 1)
+        return layout->thorough ? 1 : 0;
+    return fit < MOST_TRIES ? fit : MOST_TRIES;
 }
 
 struct piece {
@@ -250,18 +262,17 @@ static void promote(struct piece *pieces, size_t n, size_t end)
 
 /* Keeps what is there unless it finds something smaller than `size`, that of the layout. */
 static tssa_status *place_by_need(const struct plan *plan, const struct layout *layout, size_t size,
-                                  size_t live)
+                                  size_t enough)
 {
     const size_t n = count_pieces(plan, layout);
-    if (n > MOST_COMPARED)
+    const size_t most = n > MOST_COMPARED ? 0 : count_tries(layout, n, size);
+    if (most == 0)
         return NULL;
     struct piece *pieces = allocator_calloc(layout->allocator, 2 * n + 1, sizeof *pieces);
     TRY_ALLOC(pieces);
     collect_pieces(plan, layout, pieces);
     qsort(pieces, n, sizeof *pieces, by_need);
-    const size_t fit = (size_t)MOST_COMPARED * MOST_COMPARED / (n * n + 1);
-    const size_t most = fit < 1 ? 1 : fit < MOST_TRIES ? fit : MOST_TRIES;
-    for (size_t tries = 0; tries < most && is_wasteful(size, live); tries++) {
+    for (size_t tries = 0; tries < most && size > enough; tries++) {
         const size_t end = place_pieces(pieces, n, pieces + n);
         for (size_t i = 0; end < size && i < n; i++)
             layout->offsets[pieces[i].entry] = pieces[i].offset;
@@ -348,8 +359,10 @@ tssa_status *placement_compute(const struct plan *plan, const int64_t *symbols,
     }
     TRY(place_in_order(plan, layout));
     *slab_size = end_of(plan, layout);
-    if (layout->thorough) {
-        TRY(place_by_need(plan, layout, *slab_size, live));
+    if (layout->thorough || (*slab_size > layout->room && live <= layout->room)) {
+        /* what wastes little, or fits in what is there */
+        const size_t enough = layout->thorough ? live + live / 32 : layout->room;
+        TRY(place_by_need(plan, layout, *slab_size, enough));
         *slab_size = end_of(plan, layout);
     }
     finish_places(plan, layout);

@@ -26,6 +26,7 @@ struct layout {
     size_t *pooled;   /* per step: bytes of the pool in use then, at most, of the watched runs */
     size_t chunk;     /* bytes that the pool holds at most */
     bool thorough;    /* takes its time, and less memory */
+    size_t room;      /* bytes of the slab that is there: what would fit in them is made to fit */
     enum space space; /* of the entries that it is for */
     size_t alignment; /* of their places */
     const size_t *wanted;  /* per entry: bytes that it was too small for, or 0 */

@@ -246,6 +246,7 @@ static tssa_status *lay_out(struct run *run)
         part->layout.scratch = run->slab.scratch;
         part->layout.wanted = run->slab.wanted;
         part->layout.chunk = pool_chunk(pool_of(run, part));
+        part->layout.room = part->size;
         TRY(placement_compute(run->plan, run->slab.symbols, &part->layout, &size));
         TRY(resize(run, part, size));
     }

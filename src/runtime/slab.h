@@ -8,7 +8,9 @@
  * - What a run tells only on its way (the number of boxes that are left) counts with the most that
  *   runs told before. A result that turns out larger takes its memory from the pool, this once.
  * - So does the scratch memory that steps needed (base/scratch.h).
- * - When several runs need the same layout, time is taken for one that needs less memory.
+ * - When several runs need the same layout, time is taken for one that needs less memory; and where
+ *   the memory that is there is too small for one that is quick, but not for what is in use at one
+ *   time.
  * - Now and then the layout is compared with what was really needed, and shrinks to that when it is
  *   more than twice as much.
  *

@@ -28,6 +28,7 @@ struct fixture {
     size_t pooled[MAX_STEPS], chunk; /* what the pool holds without what is left to it */
     uint32_t left[MAX_PLACED];
     bool thorough;
+    size_t room;
 };
 
 static uint32_t next_random(uint64_t *state)
@@ -40,7 +41,7 @@ static void setup(struct fixture *f)
 {
     f->graph = ir_graph_create(&allocator_default);
     f->thorough = false;
-    f->chunk = 0;
+    f->chunk = f->room = 0;
     memset(f->wanted, 0, sizeof f->wanted);
     memset(f->pooled, 0, sizeof f->pooled);
     assert_non_null(f->graph);
@@ -64,6 +65,7 @@ static void compute(struct fixture *f, uint32_t count, const int64_t *symbols)
                                   .chunk = f->chunk,
                                   .wanted = f->wanted,
                                   .thorough = f->thorough,
+                                  .room = f->room,
                                   .alignment = TENSOR_ALIGNMENT};
     assert_null(placement_compute(&f->plan, symbols, &layout, &f->slab));
 }
@@ -91,6 +93,7 @@ static void test_random_lifetimes(void **state)
     (void)state;
     struct fixture f;
     uint64_t random = 1;
+    int fits = 0;
     setup(&f);
     for (int round = 0; round < 300; round++) {
         uint32_t count = 1 + next_random(&random) % MAX_PLACED, step = 0;
@@ -109,7 +112,19 @@ static void test_random_lifetimes(void **state)
         compute(&f, count, NULL);
         check_disjoint(&f, count);
         assert_true(f.slab <= quick);
+        const size_t thorough = f.slab;
+        f.thorough = false;
+        f.room = thorough; /* in which what is quick may not fit */
+        compute(&f, count, NULL);
+        check_disjoint(&f, count);
+        assert_true(f.slab <= quick);
+        fits += f.slab <= thorough && quick > thorough;
+        f.room = thorough / 8; /* in which nothing does */
+        compute(&f, count, NULL);
+        assert_int_equal(f.slab, quick);
+        f.room = 0;
     }
+    assert_true(fits > 0);
     ir_graph_free(f.graph);
 }
 
