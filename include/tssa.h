@@ -703,7 +703,9 @@ typedef struct tssa_memory_use {
     /* of the run which ended last, the greatest sum of the values that it needed at one time,
      * which `last` cannot be less than; 0 unless the session was made with `profile` */
     size_t live;
-    size_t kept; /* what is kept now for the next runs, one for each thread that ran the session */
+    /* what is kept now for the next runs, one for each thread that ran the session; before the
+     * first run what is there for it, at most 16 MiB */
+    size_t kept;
 } tssa_memory_use;
 
 /* May be called while the session runs: of those runs nothing is told before they end. */

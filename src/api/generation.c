@@ -49,6 +49,23 @@ tssa_status *generation_place(struct generation *generation)
 
 /* ---- Run states ------------------------------------------------------------------------------ */
 
+tssa_status *generation_get_ready(struct generation *generation, const struct team *team,
+                                  const atomic_bool *stop)
+{
+    const struct plan *plan = generation->plan;
+    struct run *run;
+    if (plan->n_spaces > 1 || plan->n_input_symbols > 0)
+        return NULL;
+    TRY(generation_place(generation));
+    TRY(run_create(plan, generation->allocator, team, generation->profile != NULL, &run));
+    run->stop = stop;
+    slab_get_ready(run);
+    if (generation_give(generation, run, 0))
+        return NULL;
+    run_free(run);
+    return status_out_of_memory();
+}
+
 bool generation_records(const struct generation *generation)
 {
     const struct plan *plan = generation->plan;

@@ -47,6 +47,10 @@ tssa_status *generation_create(const struct ir_graph *graph, struct ir_graph *ow
                                struct generation **generation);
 /* Places the plan, if nobody has. */
 tssa_status *generation_place(struct generation *generation);
+/* Makes a state for the first run, if nothing but inputs is needed to know what its values take.
+ * It stops where `stop` is set. */
+tssa_status *generation_get_ready(struct generation *generation, const struct team *team,
+                                  const atomic_bool *stop);
 /* A state for a run whose inputs have these shapes, a hash; NULL: a new one is to be made. The run
  * is `out` already. */
 struct run *generation_take(struct generation *generation, uint64_t shapes);

@@ -149,6 +149,8 @@ static tssa_status *fill_session(struct tssa_session *session, const struct tssa
         status = compile_waiting(session, options);
     if (!status)
         status = plan_get_ready(session->now->plan, READY_NANOSECONDS);
+    if (!status && !second)
+        status = generation_get_ready(session->now, &context->team, &session->stop);
     if (status) {
         ir_graph_free(second);
         return status;

@@ -60,10 +60,33 @@ void allocator_free(const tssa_allocator *allocator, void *memory)
         allocator->release(allocator->user, memory);
 }
 
+/* The whole pages of the memory; NULL: there are none. */
+static char *whole_pages(const void *data, size_t *size, size_t *page)
+{
+    *page = (size_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t from = (uintptr_t)data;
+    const uintptr_t begin = (from + *page - 1) / *page * *page,
+                    end = (from + *size) / *page * *page;
+    *size = begin < end ? end - begin : 0;
+    return begin < end ? (char *)begin : NULL;
+}
+
 void pages_give_back(const void *data, size_t size)
 {
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)data;
-    const uintptr_t begin = (from + page - 1) / page * page, end = (from + size) / page * page;
-    if (begin < end)
-        madvise((void *)begin, end - begin, MADV_DONTNEED);
+    size_t page;
+    char *begin = whole_pages(data, &size, &page);
+    if (begin)
+        madvise(begin, size, MADV_DONTNEED);
+}
+
+void pages_bring(void *data, size_t size)
+{
+    size_t page;
+    volatile char *begin = whole_pages(data, &size, &page);
+#ifdef MADV_POPULATE_WRITE /* which older kernels do not know */
+    if (!begin || madvise((char *)begin, size, MADV_POPULATE_WRITE) == 0)
+        return;
+#endif
+    for (size_t at = 0; at < size; at += page)
+        begin[at] = 0;
 }

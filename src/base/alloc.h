@@ -23,6 +23,9 @@ void allocator_free(const tssa_allocator *allocator, void *memory);
  * or what it was in the file that they are of, whatever the allocator (of pages that it has locked
  * or shares, nothing comes back). */
 void pages_give_back(const void *data, size_t size);
+/* Has the system bring the whole pages of memory in which nothing lies yet, which it does when they
+ * are first written to, else. */
+void pages_bring(void *data, size_t size);
 
 /* Alignment of tensor storage: a cache line and an AVX-512 vector. */
 #define TENSOR_ALIGNMENT 64

@@ -64,6 +64,22 @@ static struct buffer *take_from_pool(struct step_scratch *scratch, struct scratc
     return buffer;
 }
 
+/* Of a buffer that begins there; false: there is no such memory. */
+static bool end_of(size_t begin, size_t size, size_t *end)
+{
+    if (!size_add(size, begin + 2 * TENSOR_ALIGNMENT - 1, end))
+        return false;
+    *end = *end / TENSOR_ALIGNMENT * TENSOR_ALIGNMENT;
+    return true;
+}
+
+void scratch_expect(struct step_scratch *scratch, size_t size)
+{
+    size_t end;
+    if (scratch && size && end_of(0, size, &end) && end > scratch->most)
+        scratch->most = end;
+}
+
 struct buffer *scratch_take(struct step_scratch *scratch, struct scratch_use *use,
                             struct pool *pool, size_t size)
 {
@@ -71,9 +87,8 @@ struct buffer *scratch_take(struct step_scratch *scratch, struct scratch_use *us
     if (!scratch || !scratch->missed)
         return pool_alloc(pool, size);
     const size_t begin = top_end(scratch, use);
-    if (!size_add(size, begin + 2 * TENSOR_ALIGNMENT - 1, &end))
+    if (!end_of(begin, size, &end))
         return NULL;
-    end = end / TENSOR_ALIGNMENT * TENSOR_ALIGNMENT;
     if (end > scratch->size)
         return take_from_pool(scratch, use, pool, begin, size);
     note(scratch, end);

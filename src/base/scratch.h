@@ -33,5 +33,7 @@ struct scratch_use {
  * `scratch` may be NULL: from the pool. */
 struct buffer *scratch_take(struct step_scratch *scratch, struct scratch_use *use,
                             struct pool *pool, size_t size);
+/* Notes what a buffer of this size will need on its own. NULL: nobody asks. */
+void scratch_expect(struct step_scratch *scratch, size_t size);
 
 #endif

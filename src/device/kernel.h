@@ -121,8 +121,10 @@ struct kernel {
      * constants it is given shapes without elements, data NULL. Where args->guessed, shapes may be
      * others than those of runs: then nothing is kept but what the library itself keeps. An operand
      * of which nobody knows the rank is a value that is no tensor. Outputs are not wanted. It
-     * computes nothing and starts no threads. An error says no more than that nothing was made:
-     * `run` makes it, or reports what is wrong. NULL: there is nothing to be made.
+     * computes nothing and starts no threads, and notes in args->scratch what scratch memory `run`
+     * will need, as far as it knows (scratch_expect); there is none yet. An error says no more than
+     * that nothing was made: `run` makes it, or reports what is wrong. NULL: there is nothing to be
+     * made.
      */
     tssa_status *(*get_ready)(struct kernel_args *args);
     /* Gives back what the state holds outside of the arena; NULL where that is nothing. Called once

@@ -364,14 +364,34 @@ static bool packs_alone(const struct library_cache *cache, const struct library_
            LIBRARY_PACKED_ALONE;
 }
 
+/* Of a run: what the primitive wants, and weights that are not kept packed. */
+static bool scratch_bytes(const struct library_primitive *primitive,
+                          const struct library_weights *weights, bool kept, size_t *bytes)
+{
+    return size_add(primitive->scratch_bytes, kept ? 0 : packed_bytes(weights, primitive), bytes);
+}
+
+static void expect_scratch(const struct kernel_args *args,
+                           const struct library_primitive *primitive,
+                           const struct library_weights *weights, bool kept)
+{
+    size_t bytes;
+    if (scratch_bytes(primitive, weights, kept, &bytes))
+        scratch_expect(args->scratch, bytes);
+}
+
 /* One that nobody keeps. */
-static bool try_problem(const struct library_cache *cache, const struct library_problem *problem)
+static bool try_problem(const struct kernel_args *args, const struct library_cache *cache,
+                        const struct library_problem *problem,
+                        const struct library_weights *weights)
 {
     struct library_primitive *primitive =
         cache->context->device->library->make(cache->context, problem);
-    if (primitive)
-        primitive->table->release(primitive);
-    return primitive != NULL;
+    if (!primitive)
+        return false;
+    expect_scratch(args, primitive, weights, cache->constant);
+    primitive->table->release(primitive);
+    return true;
 }
 
 tssa_status *library_get_ready(struct kernel_args *args, struct library_cache *cache,
@@ -381,11 +401,13 @@ tssa_status *library_get_ready(struct kernel_args *args, struct library_cache *c
     struct library_made own, *taken;
     *made = false;
     if (args->guessed || !packs_alone(cache, problem, weights)) {
-        *made = try_problem(cache, problem);
+        *made = try_problem(args, cache, problem, weights);
         return NULL;
     }
     TRY(library_take(args, cache, problem, weights, &own, &taken));
     *made = taken->primitive != NULL;
+    if (*made)
+        expect_scratch(args, taken->primitive, weights, taken->packed != NULL);
     library_give(cache, &own, taken);
     return NULL;
 }
@@ -396,12 +418,11 @@ static tssa_status *run_made(struct kernel_args *args, const struct library_weig
                              const struct library_made *made, struct library_call *call, bool *done)
 {
     const struct library_primitive *primitive = made->primitive;
-    const size_t own = made->packed ? 0 : packed_bytes(weights, primitive);
     struct device_place *place = &call->operands[LIBRARY_WEIGHTS];
     struct buffer *scratch = NULL;
     tssa_status *status = NULL;
     size_t bytes;
-    if (!size_add(primitive->scratch_bytes, own, &bytes))
+    if (!scratch_bytes(primitive, weights, made->packed != NULL, &bytes))
         return status_out_of_memory();
     if (bytes)
         TRY(kernel_scratch(args, bytes, &scratch));
@@ -410,7 +431,8 @@ static tssa_status *run_made(struct kernel_args *args, const struct library_weig
     *done = true;
     if (made->packed)
         *place = (struct device_place){made->packed->data, 0};
-    else if (own) { /* in the host's memory, the only one where weights are packed */
+    else if (bytes > primitive->scratch_bytes) { /* in the host's memory, the only one where weights
+                                                    are packed */
         *place = (struct device_place){scratch->data, primitive->scratch_bytes};
         status = pack(args, weights, primitive, (char *)scratch->data + primitive->scratch_bytes,
                       scratch->data, done);

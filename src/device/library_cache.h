@@ -106,7 +106,7 @@ void library_give(struct library_cache *cache, struct library_made *own, struct 
  * For kernel.get_ready: makes and keeps what library_compute would first make of the problem; no
  * threads are started. Where packing the weights would start some, they are packed by the first
  * run: then, and where args->guessed, nothing is kept but the code that was compiled, by a library
- * that keeps it. *made: it was not declined.
+ * that keeps it. args->scratch is told what a run of it will need. *made: it was not declined.
  */
 tssa_status *library_get_ready(struct kernel_args *args, struct library_cache *cache,
                                const struct library_problem *problem,

@@ -83,10 +83,11 @@ static tssa_status *compiler_init(struct compiler *c, struct plan *plan,
     c->told = ARENA_ARRAY(&plan->arena, bool, plan->n_outputs);
     c->constants =
         ARENA_ARRAY(&plan->arena, struct plan_constant, (size_t)plan->n_spaces * plan->n_constants);
+    plan->scratch = ARENA_ARRAY(&plan->arena, size_t, plan->n_steps);
     c->last_user = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_ops);
     c->next_dying = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_values);
     if (!c->inputs || !c->outputs || !c->releases || !c->last_uses || !c->sized || !c->told ||
-        !c->constants || !c->last_user || !c->next_dying)
+        !c->constants || !plan->scratch || !c->last_user || !c->next_dying)
         return status_out_of_memory();
     memset(c->last_user, 0xff, graph->n_ops * sizeof *c->last_user);
     plan->inputs = c->inputs;

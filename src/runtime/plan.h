@@ -216,6 +216,8 @@ struct plan {
     const bool *host_reads; /* per graph input: its elements; NULL: there is one space */
     /* Why runs of the same shapes are not recorded (recorded.h); NULL: they may be. */
     const char *driven;
+    /* Per step: bytes of scratch memory that it is expected to need, 0: nobody knows (ready.h). */
+    size_t *scratch;
     bool runs_fused;          /* there is a fuse op that no kernel takes: values have two names */
     const step_run *poisoned; /* what the steps do besides (poison.h); NULL: they do nothing else */
     /* The two things that change while the plan runs. */

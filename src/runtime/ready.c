@@ -25,6 +25,7 @@
 struct walk {
     const struct plan *plan;
     const struct tensor **constants; /* per slot; NULL: it holds none */
+    size_t *scratch;                 /* plan->scratch */
     struct kernel_env env;
     uint64_t start, nanoseconds;
     uint32_t unlikely; /* steps so far */
@@ -121,16 +122,19 @@ static bool is_small(const struct step *step, const struct operands *operands)
 static tssa_status *call_kernel(struct walk *walk, const struct step *step,
                                 const struct operands *operands)
 {
+    struct step_scratch scratch = {.memory = NULL};
     struct kernel_args args = {.env = &walk->env,
                                .state = step->state,
                                .op = step->op,
                                .n_inputs = step->n_inputs,
                                .inputs = operands->inputs,
-                               .guessed = operands->shapes.guessed};
+                               .guessed = operands->shapes.guessed,
+                               .scratch = &scratch};
     tssa_status *status = step->kernel->get_ready(&args);
     if (tssa_status_code(status) == TSSA_OUT_OF_MEMORY)
         return status;
     tssa_status_free(status); /* the run's to report */
+    walk->scratch[step->index] = operands->shapes.unlikely ? 0 : scratch.most;
     return NULL;
 }
 
@@ -170,9 +174,12 @@ static tssa_status *get_block_ready(struct walk *walk, const struct block_plan *
     return NULL;
 }
 
-tssa_status *plan_get_ready(const struct plan *plan, uint64_t nanoseconds)
+tssa_status *plan_get_ready(struct plan *plan, uint64_t nanoseconds)
 {
-    struct walk walk = {.plan = plan, .start = clock_monotonic(), .nanoseconds = nanoseconds};
+    struct walk walk = {.plan = plan,
+                        .scratch = plan->scratch,
+                        .start = clock_monotonic(),
+                        .nanoseconds = nanoseconds};
     struct pool pool;
     pool_init(&pool, plan->arena.allocator);
     tssa_status *status = walk_open(&walk, &pool);

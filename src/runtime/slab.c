@@ -9,6 +9,10 @@
 #define RUNS_TO_COMPARE 16
 /* After so many that need the same layout it is worth a better one. */
 #define RUNS_TO_TAKE_TIME 2
+/* Bytes that a run state which has run nothing may hold. */
+#define MOST_READY ((size_t)16 << 20)
+/* Entries of a plan for which time is taken before the first run: some milliseconds. */
+#define MOST_PLACED 512
 
 static void *array(const tssa_allocator *allocator, size_t count, size_t size)
 {
@@ -57,6 +61,7 @@ bool slab_init(struct run *run)
         return false;
     forget(slab->symbols, plan->n_symbols);
     forget(slab->most, plan->n_symbols);
+    memcpy(slab->scratch, plan->scratch, plan->n_steps * sizeof *slab->scratch);
     for (uint32_t i = 0; i < plan->n_placed; i++)
         if (!plan->placed[i].type)
             run->scratch[plan->placed[i].scratch].missed = &run->env.missed;
@@ -236,18 +241,24 @@ static tssa_status *resize(struct run *run, struct slab_part *part, size_t size)
     return NULL;
 }
 
+static tssa_status *compute_layout(struct run *run, struct slab_part *part, bool thorough,
+                                   size_t *size)
+{
+    part->layout.allocator = run->allocator;
+    part->layout.thorough = thorough;
+    part->layout.scratch = run->slab.scratch;
+    part->layout.wanted = run->slab.wanted;
+    part->layout.chunk = pool_chunk(pool_of(run, part));
+    part->layout.room = part->size;
+    return placement_compute(run->plan, run->slab.symbols, &part->layout, size);
+}
+
 static tssa_status *lay_out(struct run *run)
 {
     for (uint32_t i = 0; i < run->plan->n_spaces; i++) {
         struct slab_part *part = &run->slab.parts[i];
         size_t size;
-        part->layout.allocator = run->allocator;
-        part->layout.thorough = run->slab.thorough;
-        part->layout.scratch = run->slab.scratch;
-        part->layout.wanted = run->slab.wanted;
-        part->layout.chunk = pool_chunk(pool_of(run, part));
-        part->layout.room = part->size;
-        TRY(placement_compute(run->plan, run->slab.symbols, &part->layout, &size));
+        TRY(compute_layout(run, part, run->slab.thorough, &size));
         TRY(resize(run, part, size));
     }
     set_places(run);
@@ -289,7 +300,8 @@ tssa_status *slab_prepare(struct run *run)
     changed |= shrink_others(run);
     if (changed)
         forget_pooled(run);
-    slab->alike = changed ? 0 : slab->alike + (slab->alike < RUNS_TO_TAKE_TIME);
+    slab->alike = changed || slab->early ? 0 : slab->alike + (slab->alike < RUNS_TO_TAKE_TIME);
+    slab->early = false;
     const bool thorough = slab->alike == RUNS_TO_TAKE_TIME && !slab->thorough;
     if (!changed && !thorough)
         return NULL;
@@ -305,6 +317,28 @@ tssa_status *slab_prepare(struct run *run)
     }
     slab->placed = !status;
     return status;
+}
+
+static tssa_status *lay_out_early(struct run *run)
+{
+    struct slab_part *part = &run->slab.parts[SPACE_HOST];
+    size_t size;
+    TRY(compute_layout(run, part, run->plan->n_placed <= MOST_PLACED, &size));
+    if (size > MOST_READY)
+        return NULL;
+    TRY(resize(run, part, size));
+    set_places(run);
+    run->slab.placed = run->slab.early = true;
+    run->slab.layouts++;
+    if (part->memory)
+        pages_bring(part->memory, part->size);
+    return NULL;
+}
+
+void slab_get_ready(struct run *run)
+{
+    if (run->plan->n_spaces == 1 && run->plan->n_input_symbols == 0)
+        tssa_status_free(lay_out_early(run)); /* the run's to report */
 }
 
 static bool lies_on_device(const struct run *run, const struct plan_leaving *leaving)

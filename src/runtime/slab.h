@@ -7,7 +7,8 @@
  * - The inputs' symbols are those of the run that begins.
  * - What a run tells only on its way (the number of boxes that are left) counts with the most that
  *   runs told before. A result that turns out larger takes its memory from the pool, this once.
- * - So does the scratch memory that steps needed (base/scratch.h).
+ * - So does the scratch memory that steps needed (base/scratch.h). Before the first run it is what
+ *   their kernels expected to need when they got ready (ready.h).
  * - When several runs need the same layout, time is taken for one that needs less memory; and where
  *   the memory that is there is too small for one that is quick, but not for what is in use at one
  *   time.
@@ -37,6 +38,7 @@ struct slab {
     uint32_t runs;   /* since `most` was compared with the layout */
     uint32_t alike;  /* runs in a row that the layout was for */
     bool placed, thorough; /* there is a layout; one that took its time */
+    bool early;            /* it was made before any run */
     uint32_t layouts;      /* how many there were */
 };
 
@@ -48,6 +50,12 @@ void slab_free(struct run *run);
 size_t slab_size(const struct slab *slab);
 /* Bytes in use during a step. */
 size_t slab_live(const struct slab *slab, uint32_t step);
+/*
+ * Before the first run of a plan in which no input has a symbol: what slab_prepare would do then.
+ * The system is asked for the pages as well. Where that is more than a few MiB, the first run does
+ * it, and where there is no memory, it reports that.
+ */
+void slab_get_ready(struct run *run);
 /* Before a run whose inputs are bound: run->places are valid. */
 tssa_status *slab_prepare(struct run *run);
 /* After that: what the run takes from the pool is to be noted, per step. */

@@ -17,8 +17,9 @@
 #include "common/model_run.h"
 #include "common/no_error.h"
 
-#define RUNS 8     /* sizes are learnt, and the layout has taken its time */
-#define SMALL 8192 /* bytes that do not matter */
+#define RUNS 8                        /* sizes are learnt, and the layout has taken its time */
+#define SMALL 8192                    /* bytes that do not matter */
+#define MOST_READY ((size_t)16 << 20) /* that there are before the first run */
 
 /* Sequences cannot be given, and are made anew. */
 static void drop_sequences(struct model_run *run)
@@ -42,7 +43,7 @@ static void run_model(const char *path, int level, tssa_target target, int profi
     no_error(model_run_read_inputs(&run, path));
     no_error(tssa_session_create(run.model, &options, &run.session));
     no_error(tssa_session_memory(run.session, &use));
-    assert_true(use.last == 0 && use.peak == 0 && use.live == 0 && use.kept == 0);
+    assert_true(use.last == 0 && use.peak == 0 && use.live == 0 && use.kept <= MOST_READY);
     for (int i = 0; i < RUNS; i++) {
         drop_sequences(&run);
         const size_t before = use.peak;
