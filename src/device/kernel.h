@@ -71,6 +71,7 @@ struct kernel_args {
      * the launch; NULL: none is, as on the host itself. */
     const bool *on_host;
     bool guessed;                 /* of get_ready: some shapes are not those of runs */
+    bool only_packs;              /* then: for them nothing but weights is to be made */
     struct step_scratch *scratch; /* of the step; NULL: scratch memory comes from the pool */
     struct scratch_use scratch_use;
 };
@@ -119,12 +120,12 @@ struct kernel {
      * Makes what `run` would first make of operands of these shapes with a library, and keeps it
      * (library_get_ready), before a session's first run (runtime/ready.h). Of operands that are no
      * constants it is given shapes without elements, data NULL. Where args->guessed, shapes may be
-     * others than those of runs: then nothing is kept but what the library itself keeps. An operand
-     * of which nobody knows the rank is a value that is no tensor. Outputs are not wanted. It
-     * computes nothing and starts no threads, and notes in args->scratch what scratch memory `run`
-     * will need, as far as it knows (scratch_expect); there is none yet. An error says no more than
-     * that nothing was made: `run` makes it, or reports what is wrong. NULL: there is nothing to be
-     * made.
+     * others than those of runs: then nothing is kept but what the library itself keeps, and
+     * packed weights until the first run has told how it wants them. An operand of which nobody
+     * knows the rank is a value that is no tensor. Outputs are not wanted. It computes nothing and
+     * starts no threads, and notes in args->scratch what scratch memory `run` will need, as far as
+     * it knows (scratch_expect); there is none yet. An error says no more than that nothing was
+     * made: `run` makes it, or reports what is wrong. NULL: there is nothing to be made.
      */
     tssa_status *(*get_ready)(struct kernel_args *args);
     /* Gives back what the state holds outside of the arena; NULL where that is nothing. Called once

@@ -160,6 +160,10 @@ struct device_library {
     /* NULL: declined, or out of memory. Thread-safe. */
     struct library_primitive *(*make)(struct device_context *context,
                                       const struct library_problem *problem);
+    /* One that is never run: it packs weights as the problem's would, and no code is compiled for
+     * more. NULL: that would be the same work. The function NULL: always. */
+    struct library_primitive *(*make_packer)(struct device_context *context,
+                                             const struct library_problem *problem);
 };
 
 /* Whether the op is in the table of what libraries compute (library.def). */

@@ -117,6 +117,7 @@ void library_cache_close(struct library_cache *cache)
         return;
     for (size_t i = 0; cache->made && i < LIBRARY_PROBLEMS; i++)
         drop(cache, &cache->made[i]);
+    drop(cache, &cache->guess);
     drop_weights(cache);
     allocator_free(cache->context->allocator, cache->made);
     library_shelf_close(&cache->own);
@@ -219,11 +220,24 @@ static tssa_status *find_packed(struct kernel_args *args, struct library_cache *
     return status;
 }
 
+/* What was guessed is given up, after it was shared, if that is possible. */
+static void end_guess(struct library_cache *cache, struct library_made *made)
+{
+    if (made == &cache->guess || !cache->guess.primitive)
+        return;
+    if (made->primitive) {
+        pthread_mutex_lock(&cache->shelf->lock);
+        share_packed(cache, made);
+        pthread_mutex_unlock(&cache->shelf->lock);
+    }
+    drop(cache, &cache->guess);
+}
+
 static tssa_status *keep_packed(struct kernel_args *args, struct library_cache *cache,
                                 const struct library_weights *weights, struct library_made *made)
 {
     const size_t bytes = packed_bytes(weights, made->primitive);
-    if (!cache->constant || bytes == 0)
+    if (!cache->constant || bytes == 0 || made->packed)
         return NULL;
     pthread_mutex_lock(&cache->shelf->lock);
     tssa_status *status = find_packed(args, cache, weights, made, bytes);
@@ -269,6 +283,7 @@ static tssa_status *fill(struct kernel_args *args, struct library_cache *cache,
     uint64_t start = clock_monotonic();
     made->problem = *problem;
     made->primitive = cache->context->device->library->make(cache->context, problem);
+    end_guess(cache, made);
     tssa_status *status = made->primitive ? keep_packed(args, cache, weights, made) : NULL;
     if (made->primitive && !made->packed)
         need_weights(cache); /* which each run of it reads */
@@ -380,18 +395,37 @@ static void expect_scratch(const struct kernel_args *args,
         scratch_expect(args->scratch, bytes);
 }
 
-/* One that nobody keeps. */
-static bool try_problem(const struct kernel_args *args, const struct library_cache *cache,
-                        const struct library_problem *problem,
-                        const struct library_weights *weights)
+static struct library_primitive *make_guess(const struct kernel_args *args,
+                                            const struct library_cache *cache,
+                                            const struct library_problem *problem)
 {
-    struct library_primitive *primitive =
-        cache->context->device->library->make(cache->context, problem);
-    if (!primitive)
-        return false;
-    expect_scratch(args, primitive, weights, cache->constant);
-    primitive->table->release(primitive);
-    return true;
+    const struct device_library *library = cache->context->device->library;
+    if (!args->only_packs)
+        return library->make(cache->context, problem);
+    return cache->constant && library->make_packer ? library->make_packer(cache->context, problem)
+                                                   : NULL;
+}
+
+/* One that nobody keeps, unless it has packed weights: for the first run, which ends it. */
+static tssa_status *try_problem(struct kernel_args *args, struct library_cache *cache,
+                                const struct library_problem *problem,
+                                const struct library_weights *weights, bool *made)
+{
+    struct library_made *guess = &cache->guess;
+    tssa_status *status = NULL;
+    pthread_mutex_lock(&cache->lock);
+    drop(cache, guess);
+    guess->problem = *problem;
+    guess->primitive = make_guess(args, cache, problem);
+    *made = guess->primitive || args->only_packs;
+    if (guess->primitive && !args->only_packs)
+        expect_scratch(args, guess->primitive, weights, cache->constant);
+    if (guess->primitive && packs_alone(cache, problem, weights))
+        status = keep_packed(args, cache, weights, guess);
+    if (!guess->packed)
+        drop(cache, guess);
+    pthread_mutex_unlock(&cache->lock);
+    return status;
 }
 
 tssa_status *library_get_ready(struct kernel_args *args, struct library_cache *cache,
@@ -400,10 +434,8 @@ tssa_status *library_get_ready(struct kernel_args *args, struct library_cache *c
 {
     struct library_made own, *taken;
     *made = false;
-    if (args->guessed || !packs_alone(cache, problem, weights)) {
-        *made = try_problem(args, cache, problem, weights);
-        return NULL;
-    }
+    if (args->guessed || !packs_alone(cache, problem, weights))
+        return try_problem(args, cache, problem, weights, made);
     TRY(library_take(args, cache, problem, weights, &own, &taken));
     *made = taken->primitive != NULL;
     if (*made)

@@ -52,7 +52,8 @@ struct library_cache {
     bool held;    /* the weights, now */
     bool in_need; /* they stay held: somebody reads them in runs */
     uint64_t clock;
-    struct library_made *made;             /* LIBRARY_PROBLEMS of them; NULL until the first use */
+    struct library_made guess; /* of library_get_ready: holds packed weights until the first run */
+    struct library_made *made; /* LIBRARY_PROBLEMS of them; NULL until the first use */
     _Atomic(struct library_made *) latest; /* one of them, which is tried without the lock */
 };
 
@@ -106,7 +107,9 @@ void library_give(struct library_cache *cache, struct library_made *own, struct 
  * For kernel.get_ready: makes and keeps what library_compute would first make of the problem; no
  * threads are started. Where packing the weights would start some, they are packed by the first
  * run: then, and where args->guessed, nothing is kept but the code that was compiled, by a library
- * that keeps it. args->scratch is told what a run of it will need. *made: it was not declined.
+ * that keeps it, and in the latter case packed weights until a run has its problem: they are its
+ * where it wants them so. args->scratch is told what a run of it will need. *made: it was not
+ * declined.
  */
 tssa_status *library_get_ready(struct kernel_args *args, struct library_cache *cache,
                                const struct library_problem *problem,

@@ -16,7 +16,8 @@
 /*
  * What an axis of unknown length is taken to have: the first one, of batches, one element, which is
  * likely; others so many. What code a library compiles for images of other sizes is other code, but
- * after some of it it does nothing for the first time any more: so it is asked for some.
+ * after some of it it does nothing for the first time any more: so it is asked for some. Weights it
+ * mostly wants packed in one way, whatever the size.
  */
 #define LIKELY_BATCH 1
 #define UNLIKELY_SIDE 32
@@ -42,6 +43,7 @@ struct operands {
     struct value values[MOST_OPERANDS];
     const struct value *inputs[MOST_OPERANDS];
     struct shapes shapes; /* of those that are no constants */
+    bool only_packs;
 };
 
 static tssa_status *walk_open(struct walk *walk, struct pool *pool)
@@ -129,6 +131,7 @@ static tssa_status *call_kernel(struct walk *walk, const struct step *step,
                                .n_inputs = step->n_inputs,
                                .inputs = operands->inputs,
                                .guessed = operands->shapes.guessed,
+                               .only_packs = operands->only_packs,
                                .scratch = &scratch};
     tssa_status *status = step->kernel->get_ready(&args);
     if (tssa_status_code(status) == TSSA_OUT_OF_MEMORY)
@@ -136,12 +139,6 @@ static tssa_status *call_kernel(struct walk *walk, const struct step *step,
     tssa_status_free(status); /* the run's to report */
     walk->scratch[step->index] = operands->shapes.unlikely ? 0 : scratch.most;
     return NULL;
-}
-
-static void forget_shapes(struct operands *operands, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++)
-        operands->values[i].kind = TSSA_KIND_NONE;
 }
 
 static tssa_status *get_step_ready(struct walk *walk, const struct step *step)
@@ -152,8 +149,7 @@ static tssa_status *get_step_ready(struct walk *walk, const struct step *step)
     describe_inputs(walk, step, &operands);
     if (!is_small(step, &operands))
         return NULL;
-    if (operands.shapes.unlikely && walk->unlikely++ >= UNLIKELY_STEPS)
-        forget_shapes(&operands, step->n_inputs);
+    operands.only_packs = operands.shapes.unlikely && walk->unlikely++ >= UNLIKELY_STEPS;
     return call_kernel(walk, step, &operands);
 }
 

@@ -259,6 +259,23 @@ static void *room(size_t bytes)
     return memory;
 }
 
+/* What only packs packs as the primitive does. */
+static void check_packer(struct cpu_engine *engine, const struct library_problem *problem,
+                         const struct library_primitive *made, const float *w, const void *packed)
+{
+    struct library_primitive *packer = engine->provider->make_packer(engine, problem);
+    assert_non_null(packer);
+    assert_int_equal(packer->packed_bytes, made->packed_bytes);
+    assert_true(packer->table == made->table && packer->table->same_packing(made, packer));
+    void *own = room(packer->packed_bytes), *scratch = room(packer->pack_scratch_bytes);
+    if (packer->packed_bytes)
+        assert_true(packer->table->pack(packer, w, own, scratch));
+    assert_memory_equal(own, packed, packer->packed_bytes);
+    packer->table->release(packer);
+    free(own);
+    free(scratch);
+}
+
 /* Twice with one primitive: the second run may not depend on what the first left behind. */
 static void run_conv(struct cpu_engine *engine, const struct conv_problem *c, const float *x,
                      const float *w, const float *bias, float *y)
@@ -271,6 +288,7 @@ static void run_conv(struct cpu_engine *engine, const struct conv_problem *c, co
     void *packed = room(made->packed_bytes), *scratch = room(made->scratch_bytes);
     if (made->packed_bytes)
         assert_true(made->table->pack(made, w, packed, scratch));
+    check_packer(engine, &problem, made, w, packed);
     const struct library_call call = {
         .operands = {at(x), at(made->packed_bytes ? packed : w), at(c->biased ? bias : NULL)},
         .result = at(y),

@@ -82,6 +82,13 @@ static struct library_primitive *make(struct device_context *context,
     return engine ? engine->provider->make(engine, problem) : NULL;
 }
 
+static struct library_primitive *make_packer(struct device_context *context,
+                                             const struct library_problem *problem)
+{
+    struct cpu_engine *engine = cpu_engine(context);
+    return engine ? engine->provider->make_packer(engine, problem) : NULL;
+}
+
 static const char missed[] =
     "convolutions and matrix products run on built-in kernels, which are several times slower";
 
@@ -92,4 +99,5 @@ const struct device_library cpu_library = {
     .sums_bytes = sums_bytes,
     .convolves = convolves,
     .make = make,
+    .make_packer = make_packer,
 };

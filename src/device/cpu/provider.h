@@ -27,12 +27,14 @@ struct cpu_provider {
     /* As in struct device_library. Float32 and bytes, and of products one at a time. */
     struct library_primitive *(*make)(struct cpu_engine *engine,
                                       const struct library_problem *problem);
+    struct library_primitive *(*make_packer)(struct cpu_engine *engine,
+                                             const struct library_problem *problem);
 };
 
 /* The plugin, and its symbol: const struct cpu_provider *(void). Its number is that of the tables
  * above: a plugin that has others is not taken. */
 #define CPU_PROVIDER_PLUGIN "tssa-onednn"
-#define CPU_PROVIDER_SYMBOL "tssa_plugin_provider_9"
+#define CPU_PROVIDER_SYMBOL "tssa_plugin_provider_10"
 
 /* NULL when there is no plugin. Opens it. */
 const struct cpu_provider *cpu_provider_open(void);

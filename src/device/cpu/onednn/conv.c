@@ -260,6 +260,19 @@ static bool make(struct primitive *p, const struct conv_problem *c,
     return true;
 }
 
+/* What is packed with it, and never run. */
+static bool make_packer(struct primitive *p, const struct conv_problem *c,
+                        const struct onednn_attrs *attrs)
+{
+    struct conv_layouts given = given_layouts(c);
+    dnnl_primitive_desc_t desc = choose(p, c, attrs->conv, &given);
+    if (!desc || !conv_unit_describe(&p->conv, p->engine, c->biased, desc) ||
+        !conv_describe(c, p->types, &given, false, p->plain) || !make_packing(p, attrs->reorder))
+        return false;
+    lay_out(p);
+    return true;
+}
+
 /* ---- Running --------------------------------------------------------------------------------- */
 
 static bool same_packing(const struct library_primitive *a, const struct library_primitive *b)
@@ -335,10 +348,8 @@ static void release(struct library_primitive *base)
     free(p);
 }
 
-/* As the library does it, in one layout. */
-static struct library_primitive *make_direct(struct cpu_engine *engine,
-                                             const struct library_problem *problem,
-                                             const struct onednn_attrs *attrs)
+static struct primitive *primitive_open(struct cpu_engine *engine,
+                                        const struct library_problem *problem)
 {
     static const struct primitive_table table = {
         .same_packing = same_packing, .pack = pack, .run = run, .release = release};
@@ -348,6 +359,17 @@ static struct library_primitive *make_direct(struct cpu_engine *engine,
     p->base.table = &table;
     p->engine = (const struct onednn_engine *)engine;
     p->threads = (int)problem->threads;
+    return p;
+}
+
+/* As the library does it, in one layout. */
+static struct library_primitive *make_direct(struct cpu_engine *engine,
+                                             const struct library_problem *problem,
+                                             const struct onednn_attrs *attrs)
+{
+    struct primitive *p = primitive_open(engine, problem);
+    if (!p)
+        return NULL;
     if (find_types(p, problem) && make(p, &problem->conv, attrs)) {
         if (p->types[SRC] == dnnl_f32 && strstr(p->name, "gemm"))
             onednn_get_ready(engine); /* it calls sgemm */
@@ -357,8 +379,21 @@ static struct library_primitive *make_direct(struct cpu_engine *engine,
     return NULL;
 }
 
-struct library_primitive *onednn_make_conv(struct cpu_engine *engine,
-                                           const struct library_problem *problem)
+static struct library_primitive *make_direct_packer(struct cpu_engine *engine,
+                                                    const struct library_problem *problem,
+                                                    const struct onednn_attrs *attrs)
+{
+    struct primitive *p = primitive_open(engine, problem);
+    if (!p)
+        return NULL;
+    if (find_types(p, problem) && make_packer(p, &problem->conv, attrs))
+        return &p->base;
+    release(&p->base);
+    return NULL;
+}
+
+static struct library_primitive *
+make_with_attrs(struct cpu_engine *engine, const struct library_problem *problem, bool only_packs)
 {
     const struct conv_problem *conv = &problem->conv;
     struct onednn_attrs attrs = {NULL, NULL};
@@ -367,12 +402,25 @@ struct library_primitive *onednn_make_conv(struct cpu_engine *engine,
         return NULL;
     struct onednn_setting before = onednn_enter((int)problem->threads);
     if (onednn_conv_attrs(conv, &attrs)) {
-        made = winograd_make(engine, problem, &attrs);
-        if (!made)
+        made = only_packs ? make_direct_packer(engine, problem, &attrs)
+                          : winograd_make(engine, problem, &attrs);
+        if (!made && !only_packs)
             made = make_direct(engine, problem, &attrs);
     }
     dnnl_primitive_attr_destroy(attrs.conv);
     dnnl_primitive_attr_destroy(attrs.reorder);
     onednn_leave(before);
     return made;
+}
+
+struct library_primitive *onednn_make_conv(struct cpu_engine *engine,
+                                           const struct library_problem *problem)
+{
+    return make_with_attrs(engine, problem, false);
+}
+
+struct library_primitive *onednn_make_conv_packer(struct cpu_engine *engine,
+                                                  const struct library_problem *problem)
+{
+    return problem->conv.winograd ? NULL : make_with_attrs(engine, problem, true);
 }

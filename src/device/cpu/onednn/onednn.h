@@ -38,6 +38,9 @@ bool onednn_sums_bytes(void);
 struct library_primitive *onednn_make_matmul(const struct library_problem *problem);
 struct library_primitive *onednn_make_conv(struct cpu_engine *engine,
                                            const struct library_problem *problem);
+/* As make_packer; where sizes decide whether Winograd's algorithm computes it, NULL. */
+struct library_primitive *onednn_make_conv_packer(struct cpu_engine *engine,
+                                                  const struct library_problem *problem);
 
 /* ---- Memory descriptions: values in oneDNN 2, handles in 3 ----------------------------------- */
 

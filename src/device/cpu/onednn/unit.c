@@ -79,8 +79,8 @@ struct conv_args {
     void *at[MOST_ARGS]; /* that they point to */
 };
 
-bool conv_unit_make(struct conv_unit *conv, const struct onednn_engine *engine, bool biased,
-                    dnnl_primitive_desc_t desc)
+static bool find_layouts(struct conv_unit *conv, const struct onednn_engine *engine, bool biased,
+                         dnnl_primitive_desc_t desc)
 {
     static const struct {
         dnnl_query_t query;
@@ -96,10 +96,24 @@ bool conv_unit_make(struct conv_unit *conv, const struct onednn_engine *engine, 
         desc_view used = dnnl_primitive_desc_query_md(desc, queries[i].query, queries[i].index);
         found = (i == BIAS && !biased) || (used && desc_copy(&conv->used[i], used));
     }
-    if (found)
+    return found;
+}
+
+bool conv_unit_make(struct conv_unit *conv, const struct onednn_engine *engine, bool biased,
+                    dnnl_primitive_desc_t desc)
+{
+    if (find_layouts(conv, engine, biased, desc))
         return onednn_unit_make(&conv->unit, desc);
     dnnl_primitive_desc_destroy(desc);
     return false;
+}
+
+bool conv_unit_describe(struct conv_unit *conv, const struct onednn_engine *engine, bool biased,
+                        dnnl_primitive_desc_t desc)
+{
+    const bool found = find_layouts(conv, engine, biased, desc);
+    dnnl_primitive_desc_destroy(desc);
+    return found;
 }
 
 static bool add_arg(const struct conv_unit *conv, struct conv_args *call, int number,

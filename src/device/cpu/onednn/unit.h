@@ -48,6 +48,9 @@ struct conv_places {
 /* Takes the description. What has been made is the caller's to drop, on failure, too. */
 bool conv_unit_make(struct conv_unit *conv, const struct onednn_engine *engine, bool biased,
                     dnnl_primitive_desc_t desc);
+/* The same without the primitive, whose code is not compiled then: the layouts alone. */
+bool conv_unit_describe(struct conv_unit *conv, const struct onednn_engine *engine, bool biased,
+                        dnnl_primitive_desc_t desc);
 /* Any thread; changes nothing but what it keeps for the next run. */
 bool conv_unit_run(struct conv_unit *conv, const struct conv_places *places);
 void conv_unit_drop(struct conv_unit *conv);
