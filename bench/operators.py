@@ -321,7 +321,7 @@ def sample(calls: dict, seconds: float) -> dict[str, np.ndarray]:
     blocks = {name: [] for name in calls}
     for _ in range(versus.BLOCKS):
         for name, call in calls.items():
-            blocks[name].append(versus.time_runs(call, 1_000_000, seconds / versus.BLOCKS))
+            blocks[name].append(versus.time_block(call, 1_000_000, seconds / versus.BLOCKS))
     return {name: np.concatenate(times) / 1e3 for name, times in blocks.items()}
 
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "common/no_error.h"
-#include "common/op_run.h"
+#include "common/op_numbers.h"
 #include "kernels/cpu/lib/convert.h"
 
 enum { STEPS = 4, BATCH = 3, INPUT = 5, HIDDEN = 2, DIRECTIONS = 2, MAX_WIDTH = 4 * HIDDEN };
@@ -322,8 +322,8 @@ static void test_sizes(void **state)
 /* ---- The order of sums ----------------------------------------------------------------------- */
 
 /* Columns and terms that fill no panels abreast and no block, in two steps, of which the second one
- * goes from the last panel to the first. */
-enum { ORDER_STEPS = 2, ORDER_INPUT = 1070, ORDER_HIDDEN = 283, ORDER_BATCH = 35 };
+ * goes from the last panel to the first; and weights so large that threads share products. */
+enum { ORDER_STEPS = 2, ORDER_INPUT = 1070, ORDER_HIDDEN = 523, ORDER_BATCH = 35 };
 
 struct order {
     float x[ORDER_STEPS * ORDER_BATCH * ORDER_INPUT], w[ORDER_HIDDEN * ORDER_INPUT];
@@ -363,9 +363,10 @@ static void add_values(struct op_run *t, uint32_t i, tssa_dtype dtype, int rank,
     t->present[i] = true;
 }
 
-static void check_order(struct order *o, tssa_dtype dtype, int64_t batch)
+static void check_order(struct order *o, tssa_dtype dtype, int64_t batch, int threads)
 {
     static const tssa_string relu[] = {{"Relu", 4}};
+    struct team team;
     struct op_run t;
     op_begin(&t, IR_OP_RNN, 0);
     op_attr(&t, (struct ir_attr){.name = "activations",
@@ -377,6 +378,7 @@ static void check_order(struct order *o, tssa_dtype dtype, int64_t batch)
     add_values(&t, 1, dtype, 3, (const int64_t[]){1, ORDER_HIDDEN, ORDER_INPUT}, o->w);
     add_values(&t, 2, dtype, 3, (const int64_t[]){1, ORDER_HIDDEN, ORDER_HIDDEN}, o->r);
     add_values(&t, 3, dtype, 2, (const int64_t[]){1, 2 * ORDER_HIDDEN}, o->b);
+    op_threads(&t, &team, threads);
     op_go(&t);
     for (int64_t n = 0; n < batch; n++) {
         memset(o->h, 0, sizeof o->h);
@@ -397,12 +399,13 @@ static void test_order(void **state)
     random_floats(o.w, sizeof o.w / sizeof(float), 2);
     random_floats(o.r, sizeof o.r / sizeof(float), 3);
     random_floats(o.b, sizeof o.b / sizeof(float), 4);
-    for (int64_t batch = 1; batch <= 7; batch++) {
-        check_order(&o, TSSA_FLOAT, batch);
-        check_order(&o, TSSA_DOUBLE, batch);
+    for (int batch = 1; batch <= 7; batch++) {
+        check_order(&o, TSSA_FLOAT, batch, batch % 3 + 1);
+        check_order(&o, TSSA_DOUBLE, batch, batch % 2 + 1);
     }
-    check_order(&o, TSSA_FLOAT, ORDER_BATCH);
-    check_order(&o, TSSA_DOUBLE, ORDER_BATCH);
+    check_order(&o, TSSA_FLOAT, ORDER_BATCH, 3);
+    check_order(&o, TSSA_FLOAT, ORDER_BATCH, 1);
+    check_order(&o, TSSA_DOUBLE, ORDER_BATCH, 2);
 }
 
 /* A one-step RNN with one unit, weight 1 and no state: its activation, seen alone. */

@@ -36,16 +36,18 @@ struct recurrent {
     const int64_t *lengths; /* per sequence */
     const void *x;          /* T, in the order of the operand */
     struct recurrent_parts parts;
-    const void *w;          /* T [direction][part][panel][input][column] */
-    const void *recurrence; /* T [direction][part][panel][hidden][column] */
-    const void *b;          /* T [direction][2][width] */
-    const void *p;          /* T [direction][3][hidden]; NULL: none */
-    void *h, *c;            /* states: T [direction][batch][hidden] */
-    void *gates;            /* T [direction][step of the chunk][batch][pitch] */
-    void *past;             /* scratch: T [direction][batch][columns of the last part] */
-    struct tensor *y;       /* may be NULL */
-    int64_t chunk, first;   /* steps per chunk; the chunk's first step */
-    int64_t together;       /* sequences that take a step together */
+    const void *w;           /* T [direction][part][panel][input][column] */
+    const void *recurrence;  /* T [direction][part][panel][hidden][column] */
+    const void *b;           /* T [direction][2][width] */
+    const void *p;           /* T [direction][3][hidden]; NULL: none */
+    void *h, *c;             /* states: T [direction][batch][hidden] */
+    void *gates;             /* T [direction][step of the chunk][batch][pitch] */
+    void *past;              /* scratch: T [direction][batch][columns of the last part] */
+    struct tensor *y;        /* may be NULL */
+    int64_t chunk, first;    /* steps per chunk; the chunk's first step */
+    int64_t at_once;         /* rows of inputs that are multiplied together */
+    int64_t together;        /* sequences that take a step together */
+    const struct team *team; /* which shares each product; NULL: it shares sequences */
 };
 
 /* Computes all steps of the chunk. */

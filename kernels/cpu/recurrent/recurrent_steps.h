@@ -33,6 +33,10 @@
  * take three quarters of the time. (Of one row panels abreast are read, which is as good.) */
 #define AHEAD (2048 / sizeof(T))
 
+/* What a near cache holds of weights, and what two threads share in less time than one takes. */
+#define NEAR_BYTES ((size_t)1 << 20)
+#define SHARED_BYTES ((size_t)512 << 10)
+
 #define INLINE static inline __attribute__((always_inline))
 #define PANEL ((int64_t)(RECURRENT_PANEL / sizeof(T)))
 
@@ -60,7 +64,18 @@ struct product {
 #define ABREAST 4
 #include "kernels/cpu/recurrent/recurrent_tile.h"
 
-VECTOR_BY_WIDTH(multiply, (const struct product *p), (p))
+VECTOR_BY_WIDTH(multiply, (const struct product *p, int64_t begin, int64_t end), (p, begin, end))
+
+static void multiply_panels(void *context, int64_t begin, int64_t end)
+{
+    multiply(context, begin, end);
+}
+
+/* `team` NULL: by the calling thread. */
+static void multiply_all(const struct team *team, struct product product)
+{
+    team_for(team, (product.columns + PANEL - 1) / PANEL, 1, multiply_panels, &product);
+}
 
 /* ---- Activations and cells ------------------------------------------------------------------- */
 
@@ -104,13 +119,14 @@ static void activate_gate(const struct group *g, int which, int64_t n, T *x)
 static void recur(const struct group *g, T *const *x, int part, T *const *sums)
 {
     const struct recurrent *r = g->r;
-    multiply(&(struct product){.n_rows = g->n_rows,
-                               .x = (const T *const *)x,
-                               .sums = sums,
-                               .depth = r->hidden,
-                               .columns = r->parts.columns[part],
-                               .weights = g->recurrence + r->parts.from[part] * r->hidden,
-                               .backward = g->backward});
+    multiply_all(r->team,
+                 (struct product){.n_rows = g->n_rows,
+                                  .x = (const T *const *)x,
+                                  .sums = sums,
+                                  .depth = r->hidden,
+                                  .columns = r->parts.columns[part],
+                                  .weights = g->recurrence + r->parts.from[part] * r->hidden,
+                                  .backward = g->backward});
 }
 
 static void rnn_step(const struct group *g)
@@ -274,26 +290,26 @@ static void project(const struct recurrent *r, int64_t direction, int n, const T
         T *to[ROWS];
         for (int i = 0; i < n; i++)
             to[i] = sums[i] + r->parts.from[part];
-        multiply(&(struct product){.n_rows = n,
-                                   .x = x,
-                                   .sums = to,
-                                   .depth = r->input,
-                                   .columns = r->parts.columns[part],
-                                   .weights = weights + r->parts.from[part] * r->input});
+        multiply_all(NULL, (struct product){.n_rows = n,
+                                            .x = x,
+                                            .sums = to,
+                                            .depth = r->input,
+                                            .columns = r->parts.columns[part],
+                                            .weights = weights + r->parts.from[part] * r->input});
     }
 }
 
-/* Rows of the chunk, ROWS at a time: index i is a direction and so many steps of sequences. */
+/* Rows of the chunk, some at a time: index i is a direction and so many steps of sequences. */
 static void project_rows(void *context, int64_t begin, int64_t end)
 {
     const struct recurrent *r = context;
-    int64_t rows = r->chunk * r->batch, groups = (rows + ROWS - 1) / ROWS;
+    int64_t rows = r->chunk * r->batch, groups = (rows + r->at_once - 1) / r->at_once;
     for (int64_t i = begin; i < end; i++) {
-        int64_t direction = i / groups, row = i % groups * ROWS;
+        int64_t direction = i / groups, row = i % groups * r->at_once;
         const T *x[ROWS];
         T *sums[ROWS];
         int count = 0;
-        for (int64_t last = row + ROWS; row < last && row < rows; row++) {
+        for (int64_t last = row + r->at_once; row < last && row < rows; row++) {
             int64_t n = row % r->batch, step = r->first + row / r->batch;
             if (step >= r->lengths[n])
                 continue;
@@ -359,21 +375,62 @@ static void run_groups(void *context, int64_t begin, int64_t end)
     }
 }
 
+/* Weights of one direction's states. */
+static size_t recurrence_bytes(const struct recurrent *r)
+{
+    return (size_t)(r->hidden * r->parts.pitch) * sizeof(T);
+}
+
+/*
+ * Do threads share each product? If a near cache does not hold all weights, but what
+ * each thread then has of them, and where there is less to do at a time than there are threads:
+ * but not for so little that it takes them as long to meet.
+ */
+static bool shares_steps(const struct recurrent *r, const struct team *team)
+{
+    const int64_t threads = team ? team->threads : 1;
+    return threads > 1 &&
+           recurrence_bytes(r) > (r->directions * r->batch < threads ? SHARED_BYTES : NEAR_BYTES);
+}
+
 /* As many sequences take a step together as leave each thread some: they read R once. */
 static int64_t choose_together(const struct recurrent *r, const struct team *team)
 {
-    const int64_t threads = team ? team->threads : 1;
+    const int64_t threads = team && !r->team ? team->threads : 1;
     const int64_t parts = (threads + r->directions - 1) / r->directions;
     const int64_t rows = (r->batch + parts - 1) / parts;
     return rows < 1 ? 1 : rows < ROWS ? rows : ROWS;
 }
 
+/* Up to ROWS, and as many as leave the threads the same number of parts. */
+static int64_t choose_at_once(const struct recurrent *r, const struct team *team)
+{
+    const int64_t threads = team ? team->threads : 1, rows = r->chunk * r->batch;
+    if (rows == 0)
+        return 1;
+    const int64_t least = r->directions * ((rows + ROWS - 1) / ROWS);
+    const int64_t parts = least < threads ? least : (least + threads - 1) / threads * threads;
+    const int64_t of_one = (parts + r->directions - 1) / r->directions;
+    return (rows + of_one - 1) / of_one;
+}
+
+/* So many parts of so many rows by all threads: each part by all, or each thread some. */
+static void for_parts(const struct recurrent *r, const struct team *team, int64_t parts,
+                      int64_t rows, team_body body)
+{
+    const int64_t per_row = r->width * (r->input + r->hidden) + 1;
+    team_for(r->team ? NULL : team, parts, 1 + 32768 / (rows * per_row), body, (void *)r);
+}
+
 void T_CHUNK(struct recurrent *r, const struct team *team)
 {
+    const bool shares = shares_steps(r, team);
+    r->at_once = choose_at_once(r, team);
+    const int64_t rows = r->directions * ((r->chunk * r->batch + r->at_once - 1) / r->at_once);
+    r->team = shares && rows < team->threads ? team : NULL;
+    for_parts(r, team, rows, r->at_once, project_rows);
+    r->team = shares ? team : NULL;
     r->together = choose_together(r, team);
-    const int64_t rows = (r->chunk * r->batch + ROWS - 1) / ROWS;
     const int64_t groups = (r->batch + r->together - 1) / r->together;
-    const int64_t per_row = r->width * (r->input + r->hidden) + 1;
-    team_for(team, r->directions * rows, 1 + 32768 / (ROWS * per_row), project_rows, r);
-    team_for(team, r->directions * groups, 1 + 32768 / (r->together * per_row), run_groups, r);
+    for_parts(r, team, r->directions * groups, r->together, run_groups);
 }

@@ -138,17 +138,18 @@ INLINE void NAME(panels)(const struct product *p, int64_t at)
      p->depth);
 }
 
-INLINE void NAME(multiply)(const struct product *p)
+/* Panels [begin, end). */
+INLINE void NAME(multiply)(const struct product *p, int64_t begin, int64_t end)
 {
-    const int64_t groups = p->n_rows == 1 ? p->columns / (ABREAST * PANEL) : 0;
-    const int64_t grouped = groups * ABREAST * PANEL;
-    const int64_t parts = groups + (p->columns - grouped + PANEL - 1) / PANEL;
+    const int64_t whole = p->columns / PANEL < end ? p->columns / PANEL : end;
+    const int64_t groups = p->n_rows == 1 && whole > begin ? (whole - begin) / ABREAST : 0;
+    const int64_t grouped = begin + groups * ABREAST, parts = groups + end - grouped;
     for (int64_t i = 0; i < parts; i++) {
         const int64_t part = p->backward ? parts - 1 - i : i;
         if (part < groups)
-            NAME(panels)(p, part * ABREAST * PANEL);
+            NAME(panels)(p, (begin + part * ABREAST) * PANEL);
         else
-            NAME(one_panel)(p, grouped + (part - groups) * PANEL);
+            NAME(one_panel)(p, (grouped + part - groups) * PANEL);
     }
 }
 
