@@ -5,6 +5,7 @@
  *     TILE(x)             a name of the width
  *     WIDTH               its bytes
  *     TALL, WIDE          a tile's rows and registers of columns
+ *     MOST_COLUMNS        registers of columns of rows that are computed one by one, at most
  *     ABREAST             panels that are summed at a time
  *
  * and includes this file for each width.
