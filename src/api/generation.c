@@ -54,7 +54,7 @@ tssa_status *generation_get_ready(struct generation *generation, const struct te
 {
     const struct plan *plan = generation->plan;
     struct run *run;
-    if (plan->n_spaces > 1 || plan->n_input_symbols > 0)
+    if (!slab_is_known(plan))
         return NULL;
     TRY(generation_place(generation));
     TRY(run_create(plan, generation->allocator, team, generation->profile != NULL, &run));

@@ -9,11 +9,11 @@
 #include "runtime/plan.h"
 
 /*
- * Notes in plan->scratch what the kernels expect to need.
  * Goes through the steps in the order of runs, those of all subgraphs included, and stops after so
- * many nanoseconds: the rest is made by the first run, which computes the same. No threads are
- * started, so that a process may be forked until it has run something. Before the first run, by one
- * thread. Errors: out of memory.
+ * many nanoseconds: the rest is made by the first run, which computes the same. What scratch memory
+ * the kernels expect to need it notes in plan->scratch. No threads are started, so that a process
+ * may be forked until it has run something. Before the first run, by one thread. Errors: out of
+ * memory.
  */
 tssa_status *plan_get_ready(struct plan *plan, uint64_t nanoseconds);
 

@@ -335,9 +335,14 @@ static tssa_status *lay_out_early(struct run *run)
     return NULL;
 }
 
+bool slab_is_known(const struct plan *plan)
+{
+    return plan->n_spaces == 1 && plan->n_input_symbols == 0;
+}
+
 void slab_get_ready(struct run *run)
 {
-    if (run->plan->n_spaces == 1 && run->plan->n_input_symbols == 0)
+    if (slab_is_known(run->plan))
         tssa_status_free(lay_out_early(run)); /* the run's to report */
 }
 

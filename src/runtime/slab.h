@@ -50,8 +50,11 @@ void slab_free(struct run *run);
 size_t slab_size(const struct slab *slab);
 /* Bytes in use during a step. */
 size_t slab_live(const struct slab *slab, uint32_t step);
+/* Can the slab of the first run be laid out before it? Where no input has a symbol, and the host is
+ * the only space. */
+bool slab_is_known(const struct plan *plan);
 /*
- * Before the first run of a plan in which no input has a symbol: what slab_prepare would do then.
+ * Before the first run of a plan of which it is known: what slab_prepare would do then.
  * The system is asked for the pages as well. Where that is more than a few MiB, the first run does
  * it, and where there is no memory, it reports that.
  */

@@ -334,7 +334,7 @@ static void test_stacked_there(void **state)
                                 "body(%i: i64[], %c: bool[], %v: f32[N, 4]) {\n"
                                 "%u = Add(%v, %one)\n" AGAIN("%u") "return(%again, %u, %b) } }\n");
     const int64_t three = 3;
-    float made[3];
+    float made[3] = {0};
     struct device_stream *stream;
     struct session_pair p;
     tssa_value *output;

@@ -56,8 +56,8 @@ bool gemm_streams_takes(tssa_dtype dtype, const struct gemm *gemm)
     const enum isa level = isa_level();
     const int64_t most = level == ISA_V4 ? MOST_ROWS : MOST_ROWS_NARROW;
     int64_t elements;
-    return level >= ISA_V3 && dtype == TSSA_FLOAT && gemm->m >= 1 && gemm->m <= most && gemm->b_column == 1 &&
-           gemm->k <= MOST_TERMS && i64_mul(gemm->k, gemm->n, &elements) &&
+    return level >= ISA_V3 && dtype == TSSA_FLOAT && gemm->m >= 1 && gemm->m <= most &&
+           gemm->b_column == 1 && gemm->k <= MOST_TERMS && i64_mul(gemm->k, gemm->n, &elements) &&
            elements >= MIN_BYTES / (int64_t)sizeof(float);
 }
 

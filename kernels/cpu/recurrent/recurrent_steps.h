@@ -86,8 +86,7 @@ struct group {
     const T *recurrence; /* as r's, of the direction */
     const T *peephole;   /* NULL: none */
     const T *past_bias;  /* of GRU's last gate, where it is reset with the product; or NULL */
-    bool
-        backward; /* every second step: of weights that just exceed a cache, it has the last ones */
+    bool backward; /* every second step: a cache that is just too small has the last weights */
     int n_rows;
     T *gates[ROWS], *h[ROWS], *c[ROWS], *past[ROWS];
 };
