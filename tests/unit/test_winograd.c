@@ -20,7 +20,7 @@
 #include "ir/convolve.h"
 
 /* The algorithm adds what is up to about ten times as large as what comes of it. */
-#define NEAR 1e-6
+#define NEAR 2e-6
 #define EACH 7 /* every so manieth element is compared */
 
 static struct cpu_engine *open_engine(void)
@@ -69,6 +69,28 @@ static double sum_at(const struct conv_problem *c, const float *x, const float *
     return sum;
 }
 
+/* Numbers of what is done to sums. */
+#define A (-0.75F)
+#define B 1.5F
+
+static double after(const struct conv_problem *c, double x)
+{
+    switch ((enum convolve_after)c->after) {
+    case AFTER_relu:
+        return fmax(x, 0);
+    case AFTER_leaky_relu:
+        return x < 0 ? (double)A * x : x;
+    case AFTER_clip:
+        return fmin(fmax(x, (double)A), (double)B);
+    case AFTER_hard_swish:
+        return x * fmin(fmax(x / 6 + 0.5, 0), 1);
+    case AFTER_swish:
+        return x / (1 + exp(-x));
+    default:
+        return x;
+    }
+}
+
 static void compare(const struct conv_problem *c, const float *x, const float *w, const float *bias,
                     const float *before, const float *y)
 {
@@ -79,8 +101,7 @@ static void compare(const struct conv_problem *c, const float *x, const float *w
                       at = place(c, true, n, o, row, column);
         double right = sum_at(c, x, w, n, o, row, column) + (c->biased ? (double)bias[o] : 0) +
                        (c->added ? (double)before[at] : 0);
-        if (c->after == AFTER_relu)
-            right = fmax(right, 0);
+        right = after(c, right);
         if (!(fabs((double)y[at] - right) <= NEAR * (double)c->in_channels))
             fail_msg("element %lld: %g where %g is right", (long long)i, (double)y[at], right);
     }
@@ -114,10 +135,14 @@ static void check(struct cpu_engine *engine, struct conv_problem *c, bool expect
     problem.threads = engine->provider->threads(2);
     problem.conv = *c;
     struct library_primitive *made = engine->provider->make(engine, &problem);
+    if (!made && !expected) /* channels last may be what oneDNN only does as a matrix product */
+        return;
     assert_non_null(made);
     const bool by_winograd = strstr(made->name, "wino") != NULL;
     assert_true(expected || !by_winograd);
-    assert_true(by_winograd || !expected || isa_level() < ISA_V4);
+    /* Without AVX-512, of channels that are the last axis alone. */
+    assert_true(by_winograd || !expected || isa_level() < ISA_V3 ||
+                (isa_level() == ISA_V3 && !(c->x_last && c->y_last)));
     const size_t results = (size_t)(c->batch * c->out_channels * c->out[0] * c->out[1]);
     float *x = random_image((size_t)(c->batch * c->in_channels * c->in[0] * c->in[1]), 1),
           *w = random_image((size_t)(c->out_channels * c->in_channels * 9), 2),
@@ -166,6 +191,25 @@ static void test_layouts_and_what_is_done_to_sums(void **state)
         c.biased = i >> 2 & 1;
         c.added = c.y_last && (i & 8);
         c.after = i & 8 ? AFTER_relu : AFTER_NOTHING;
+        check(engine, &c, true);
+    }
+    engine->provider->close(engine);
+}
+
+static void test_all_that_is_done_to_sums(void **state)
+{
+    struct cpu_engine *engine = open_engine();
+    const float numbers[] = {A, B};
+    int32_t bits[2];
+    (void)state;
+    memcpy(bits, numbers, sizeof bits);
+    for (int i = AFTER_NOTHING; i < AFTER_COUNT; i++) {
+        struct conv_problem c = square(64, i % 2 ? 80 : 96, 21);
+        c.biased = i % 2;
+        c.added = i % 3 == 0;
+        c.after = i;
+        c.a = bits[0];
+        c.b = bits[1];
         check(engine, &c, true);
     }
     engine->provider->close(engine);
@@ -220,8 +264,8 @@ static void test_declined(void **state)
 {
     struct cpu_engine *engine = open_engine();
     (void)state;
-    struct conv_problem few = square(32, 64, 20), odd = square(72, 64, 20),
-                        small = square(64, 64, 14), short_sides = square(64, 64, 30),
+    struct conv_problem few = square(16, 64, 20), odd = square(72, 64, 20),
+                        small = square(64, 64, 13), short_sides = square(64, 64, 30),
                         refused = square(64, 64, 20);
     for (int i = 0; i < 2; i++)
         short_sides.dilation[i] = short_sides.pad_begin[i] = short_sides.pad_end[i] = 6;
@@ -238,6 +282,7 @@ int main(void)
     setenv("TSSA_PLUGIN_DIR", TSSA_BUILD_DIR, 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layouts_and_what_is_done_to_sums),
+        cmocka_unit_test(test_all_that_is_done_to_sums),
         cmocka_unit_test(test_strips),
         cmocka_unit_test(test_dilations_and_pads),
         cmocka_unit_test(test_declined),

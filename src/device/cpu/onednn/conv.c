@@ -12,6 +12,7 @@
 #include "device/cpu/onednn/conv_attrs.h"
 #include "device/cpu/onednn/unit.h"
 #include "device/cpu/onednn/winograd.h"
+#include "device/cpu/onednn/winograd_tiles.h"
 #include "ir/convolve.h"
 
 struct primitive {
@@ -404,6 +405,8 @@ make_with_attrs(struct cpu_engine *engine, const struct library_problem *problem
     if (onednn_conv_attrs(conv, &attrs)) {
         made = only_packs ? make_direct_packer(engine, problem, &attrs)
                           : winograd_make(engine, problem, &attrs);
+        if (!made && !only_packs)
+            made = winograd_tiles_make(engine, problem);
         if (!made && !only_packs)
             made = make_direct(engine, problem, &attrs);
     }

@@ -47,7 +47,7 @@ static const dnnl_alg_kind_t afters[AFTER_COUNT] = {
     [AFTER_swish] = dnnl_eltwise_swish,
 };
 
-static float number_of(int64_t bits)
+float onednn_number_of(int64_t bits)
 {
     const int32_t low = (int32_t)bits;
     float number;
@@ -58,8 +58,8 @@ static float number_of(int64_t bits)
 /* The numbers of the algorithm where those of the op are others. */
 static void find_numbers(const struct conv_problem *c, float *alpha, float *beta)
 {
-    *alpha = number_of(c->a);
-    *beta = number_of(c->b);
+    *alpha = onednn_number_of(c->a);
+    *beta = onednn_number_of(c->b);
     if (c->after == AFTER_relu)
         *alpha = 0;
     if (c->after == AFTER_swish)
@@ -101,6 +101,25 @@ static bool set_after(dnnl_primitive_attr_t attr, const struct conv_problem *c)
         dnnl_primitive_attr_set_post_ops(attr, ops) == dnnl_success;
     dnnl_post_ops_destroy(ops);
     return set;
+}
+
+dnnl_primitive_desc_t onednn_after_desc(const struct onednn_engine *engine,
+                                        const struct conv_problem *c, desc_view elements)
+{
+    dnnl_primitive_desc_t made = NULL;
+    float alpha, beta;
+    find_numbers(c, &alpha, &beta);
+#if DNNL_VERSION_MAJOR >= 3
+    dnnl_eltwise_forward_primitive_desc_create(&made, engine->engine, dnnl_forward_inference,
+                                               afters[c->after], elements, elements, alpha, beta,
+                                               NULL);
+#else
+    dnnl_eltwise_desc_t desc;
+    if (dnnl_eltwise_forward_desc_init(&desc, dnnl_forward_inference, afters[c->after], elements,
+                                       alpha, beta) == dnnl_success)
+        dnnl_primitive_desc_create(&made, &desc, NULL, engine->engine, NULL);
+#endif
+    return made;
 }
 
 static bool set_zero(dnnl_primitive_attr_t attr, int64_t zero)

@@ -13,6 +13,13 @@ struct onednn_attrs {
 /* False: oneDNN cannot be told of all of it, or memory ran out. */
 bool onednn_conv_attrs(const struct conv_problem *problem, struct onednn_attrs *attrs);
 
+/* A number of conv_problem.after. */
+float onednn_number_of(int64_t bits);
+/* Of a primitive that does conv_problem.after, which is something, to elements in place; NULL on
+ * failure. The caller's. */
+dnnl_primitive_desc_t onednn_after_desc(const struct onednn_engine *engine,
+                                        const struct conv_problem *problem, desc_view elements);
+
 /* NULL: sums stay what they are. */
 const struct library_quantizer *onednn_quantizer(const struct conv_problem *problem);
 

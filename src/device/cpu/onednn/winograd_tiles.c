@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device/cpu/onednn/winograd_tiles.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clones.h"
+#include "device/cpu/onednn/conv_attrs.h"
+#include "device/cpu/onednn/unit.h"
+#include "ir/convolve.h"
+
+#define TAPS 3   /* of a kernel, along each axis */
+#define PIXELS 4 /* of results of a tile, along each axis */
+#define TILE (PIXELS + TAPS - 1)
+#define NUMBERS (TILE * TILE)
+#define LANES 8
+#if defined(__x86_64__)
+#define FAST VECTOR_V3
+#else
+#define FAST
+#endif
+#define BLOCK 16 /* that channels are a multiple of, or filled up to, so that oneDNN pads none */
+
+/* Of 14x14 pixels weights are read from memory about as quickly as they are used; of fewer there
+ * are too few tiles for that. */
+#define MIN_CHANNELS 32
+#define MIN_PIXELS 190
+#define MIN_SIDE 8
+/* About so many bytes are a strip's numbers and sums. */
+#define STRIP_BYTES (1 << 22)
+#define MIN_TILES 48 /* of a strip: fewer read weights more often than it pays */
+
+/*
+ * Points where polynomials are multiplied: 0, P, -P, Q, -Q and infinity. Of those with 1 and 2
+ * results are twice as far off.
+ */
+#define P 0.625F
+#define Q 1.5F
+#define PP (P * P)
+#define QQ (Q * Q)
+
+typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
+typedef int32_t mask __attribute__((vector_size(LANES * sizeof(int32_t))));
+typedef float lanes_at
+    __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
+
+/* Pixels of an image with channels last: floats from one to the next. */
+struct image {
+    int64_t channels, high, wide;
+};
+
+struct tiles {
+    struct library_primitive base;
+    const struct onednn_engine *engine;
+    int threads;
+    struct image x, y;
+    int64_t in, out;              /* channels; of results with those that fill a block */
+    int64_t step[2], before[2];   /* dilations; pads */
+    int64_t pictures, high, wide; /* of all images: each d-th row and column; of results */
+    int64_t rows, columns;        /* of a picture's tiles */
+    int64_t count, strip, strips; /* tiles; of a strip */
+    bool biased, added;
+    enum convolve_after after;
+    float a, b;
+    struct conv_unit product;         /* of a strip's numbers of one kind */
+    struct onednn_unit later;         /* what is done to all results in the end; NULL: nothing */
+    dnnl_memory_desc_t all;           /* results */
+    struct onednn_unit weights;       /* packs a matrix */
+    dnnl_memory_desc_t plain_weights; /* one */
+    size_t matrix_bytes;              /* packed */
+    size_t sums_at, product_at, thread_bytes; /* of a thread's scratch memory */
+};
+
+static int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- Transforms ------------------------------------------------------------------------------ */
+
+/* Six numbers of six pixels, `step` apart. */
+FAST static inline void forward(const lanes *d, int step, lanes *to, int to_step)
+{
+    const lanes even_p = d[4 * step] - QQ * d[2 * step], odd_p = P * (d[3 * step] - QQ * d[step]),
+                even_q = d[4 * step] - PP * d[2 * step], odd_q = Q * (d[3 * step] - PP * d[step]);
+    to[0] = PP * QQ * d[0] - (PP + QQ) * d[2 * step] + d[4 * step];
+    to[to_step] = even_p + odd_p;
+    to[2 * to_step] = even_p - odd_p;
+    to[3 * to_step] = even_q + odd_q;
+    to[4 * to_step] = even_q - odd_q;
+    to[5 * to_step] = PP * QQ * d[step] - (PP + QQ) * d[3 * step] + d[5 * step];
+}
+
+/* Four pixels of six sums. */
+FAST static inline void backward(const lanes *m, int step, lanes *to, int to_step)
+{
+    const lanes even_p = m[step] + m[2 * step], odd_p = P * (m[step] - m[2 * step]),
+                even_q = m[3 * step] + m[4 * step], odd_q = Q * (m[3 * step] - m[4 * step]);
+    to[0] = m[0] + even_p + even_q;
+    to[to_step] = odd_p + odd_q;
+    to[2 * to_step] = PP * even_p + QQ * even_q;
+    to[3 * to_step] = PP * odd_p + QQ * odd_q + m[5 * step];
+}
+
+/* The same of three weights, into six. */
+static inline void spread(const float *g, int step, float *to)
+{
+    const float of_p = 1 / (2 * PP * (PP - QQ)), of_q = 1 / (2 * QQ * (QQ - PP));
+    const float even_p = of_p * (g[0] + PP * g[2 * step]), odd_p = of_p * P * g[step],
+                even_q = of_q * (g[0] + QQ * g[2 * step]), odd_q = of_q * Q * g[step];
+    to[0] = g[0] / (PP * QQ);
+    to[1] = even_p + odd_p;
+    to[2] = even_p - odd_p;
+    to[3] = even_q + odd_q;
+    to[4] = even_q - odd_q;
+    to[5] = g[2 * step];
+}
+
+/* ---- Tiles ----------------------------------------------------------------------------------- */
+
+/* Where pixels of a tile are in an image, in floats; -1: beside it. */
+struct window {
+    int64_t at[NUMBERS];
+};
+
+/* Of a tile's n pixels along each axis, of which the first is so many before the tile's own. */
+static void find_window(const struct tiles *p, const struct image *image, int64_t tile, int n,
+                        const int64_t *before, struct window *window)
+{
+    const int64_t picture = tile / (p->rows * p->columns), row = tile / p->columns % p->rows,
+                  column = tile % p->columns, phases = p->step[0] * p->step[1],
+                  phase = picture % phases, first = picture / phases * image->high * image->wide;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            const int64_t y = (row * PIXELS + i) * p->step[0] + phase / p->step[1] - before[0],
+                          x = (column * PIXELS + j) * p->step[1] + phase % p->step[1] - before[1];
+            const bool there = y >= 0 && y < image->high && x >= 0 && x < image->wide;
+            window->at[i * n + j] = there ? (first + y * image->wide + x) * image->channels : -1;
+        }
+}
+
+/* Numbers of one kind lie `pitch` after those of the one before. */
+FAST static void load_tile(const float *image, const struct window *window, int64_t channels,
+                           int64_t pitch, float *numbers)
+{
+    for (int64_t c = 0; c < channels; c += LANES) {
+        lanes d[NUMBERS], t[NUMBERS], of_row[TILE];
+        for (int i = 0; i < NUMBERS; i++) {
+            d[i] = (lanes){0};
+            if (window->at[i] >= 0)
+                d[i] = *(const lanes_at *)(image + window->at[i] + c);
+        }
+        for (int j = 0; j < TILE; j++)
+            forward(d + j, TILE, t + j, TILE);
+        for (int i = 0; i < TILE; i++) {
+            forward(t + i * TILE, 1, of_row, 1);
+            for (int j = 0; j < TILE; j++)
+                *(lanes_at *)(numbers + (i * TILE + j) * pitch + c) = of_row[j];
+        }
+    }
+}
+
+/* The first n lanes. */
+FAST static inline void get(lanes *x, int64_t n, const float *from)
+{
+    *x = (lanes){0};
+    if (n == LANES)
+        *x = *(const lanes_at *)from;
+    else
+        memcpy(x, from, (size_t)n * sizeof *from);
+}
+
+FAST static inline void put(const lanes *x, int64_t n, float *to)
+{
+    if (n == LANES)
+        *(lanes_at *)to = *x;
+    else
+        memcpy(to, x, (size_t)n * sizeof *to);
+}
+
+/* To a tile's sums its bias, if there is one, and what is in the image, if that is added. */
+FAST static inline void add(const struct tiles *p, const float *bias, const struct window *window,
+                            const float *image, int64_t n, lanes *sums)
+{
+    lanes more = {0};
+    if (p->biased)
+        get(&more, n, bias);
+    for (int i = 0; i < PIXELS * PIXELS; i++) {
+        sums[i] += more;
+        if (p->added && window->at[i] >= 0) {
+            lanes before;
+            get(&before, n, image + window->at[i]);
+            sums[i] += before;
+        }
+    }
+}
+
+/* `to` of the lanes that a comparison found. */
+#define REPLACE(x, found, to) (x) = (lanes)(((found) & (mask)(to)) | (~(found) & (mask)(x)))
+
+/* What is done to sums then, but for what is left for later. */
+FAST static inline void finish(const struct tiles *p, lanes *x)
+{
+    const lanes zero = {0}, one = zero + 1, a = zero + p->a, b = zero + p->b;
+    for (int i = 0; i < PIXELS * PIXELS; i++) {
+        if (p->after == AFTER_relu)
+            REPLACE(x[i], x[i] < 0, zero);
+        else if (p->after == AFTER_leaky_relu)
+            REPLACE(x[i], x[i] < 0, a * x[i]);
+        else if (p->after == AFTER_clip) {
+            REPLACE(x[i], x[i] < a, a);
+            REPLACE(x[i], x[i] > b, b);
+        } else if (p->after == AFTER_hard_swish) {
+            lanes factor = x[i] * (1.0F / 6) + 0.5F;
+            REPLACE(factor, factor > 1, one);
+            REPLACE(factor, factor < 0, zero);
+            x[i] *= factor;
+        }
+    }
+}
+
+FAST static void store_tile(const struct tiles *p, const float *sums, int64_t pitch,
+                            const float *bias, const struct window *window, float *image)
+{
+    for (int64_t c = 0; c < p->y.channels; c += LANES) {
+        const int64_t n = least(p->y.channels - c, LANES);
+        lanes m[NUMBERS], t[PIXELS * TILE], y[PIXELS * PIXELS];
+        for (int i = 0; i < NUMBERS; i++)
+            m[i] = *(const lanes_at *)(sums + i * pitch + c);
+        for (int j = 0; j < TILE; j++)
+            backward(m + j, TILE, t + j, TILE);
+        for (int i = 0; i < PIXELS; i++)
+            backward(t + i * TILE, 1, y + i * PIXELS, 1);
+        add(p, p->biased ? bias + c : NULL, window, image + c, n, y);
+        finish(p, y);
+        for (int i = 0; i < PIXELS * PIXELS; i++)
+            if (window->at[i] >= 0)
+                put(&y[i], n, image + window->at[i] + c);
+    }
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+static void *at(struct device_place place)
+{
+    return (char *)place.memory + place.offset;
+}
+
+static bool multiply(struct tiles *p, const struct library_call *call, float *numbers, float *sums,
+                     char *scratch)
+{
+    bool done = true;
+    for (int i = 0; i < NUMBERS && done; i++) {
+        const struct conv_places places = {
+            .at = {[SRC] = numbers + i * p->strip * p->in,
+                   [WEIGHTS] = (char *)at(call->operands[WEIGHTS]) + (size_t)i * p->matrix_bytes,
+                   [DST] = sums + i * p->strip * p->out},
+            .scratch = scratch};
+        done = conv_unit_run(&p->product, &places);
+    }
+    return done;
+}
+
+/* In this thread's scratch memory. What tiles beyond the last one would be is 0. */
+static bool compute_strip(struct tiles *p, const struct library_call *call, int64_t first,
+                          char *scratch)
+{
+    static const int64_t none[2];
+    const int64_t n = least(p->strip, p->count - first), x_pitch = p->strip * p->in,
+                  y_pitch = p->strip * p->out;
+    float *numbers = (float *)(void *)scratch, *sums = (float *)(void *)(scratch + p->sums_at);
+    struct window window;
+    for (int64_t i = 0; i < n; i++) {
+        find_window(p, &p->x, first + i, TILE, p->before, &window);
+        load_tile(at(call->operands[SRC]), &window, p->in, x_pitch, numbers + i * p->in);
+    }
+    for (int i = 0; i < NUMBERS && n < p->strip; i++)
+        memset(numbers + i * x_pitch + n * p->in, 0,
+               (size_t)((p->strip - n) * p->in) * sizeof *numbers);
+    if (!multiply(p, call, numbers, sums, scratch + p->product_at))
+        return false;
+    for (int64_t i = 0; i < n; i++) {
+        find_window(p, &p->y, first + i, PIXELS, none, &window);
+        store_tile(p, sums + i * p->out, y_pitch, at(call->operands[BIAS]), &window,
+                   at(call->result));
+    }
+    return true;
+}
+
+static bool run(const struct library_primitive *base, struct device_stream *stream,
+                const struct library_call *call)
+{
+    struct tiles *p = (struct tiles *)(void *)base; /* but for what is kept, unchanged */
+    struct onednn_setting before = onednn_enter(p->threads);
+    int failed = 0;
+    (void)stream;
+#pragma omp parallel for schedule(static) reduction(+ : failed) if (p->threads > 1)
+    for (int64_t i = 0; i < p->strips; i++)
+        failed += !compute_strip(p, call, i * p->strip,
+                                 (char *)at(call->scratch) +
+                                     (size_t)omp_get_thread_num() * p->thread_bytes);
+    const bool done =
+        failed == 0 &&
+        (!p->later.primitive || onednn_reorder(&p->later, p->engine, DESC(p->all), at(call->result),
+                                               DESC(p->all), at(call->result), at(call->scratch)));
+    onednn_leave(before);
+    return done;
+}
+
+/* ---- Weights --------------------------------------------------------------------------------- */
+
+/* Row `row` of numbers of the weights of a pair of channels, `step` apart. */
+static void spread_pair(const float *weights, int row, int64_t step, float *to)
+{
+    float down[TILE], kernel[TAPS], across[TILE];
+    for (int j = 0; j < TAPS; j++) {
+        spread(weights + j, TAPS, down);
+        kernel[j] = down[row];
+    }
+    spread(kernel, 1, across);
+    for (int j = 0; j < TILE; j++)
+        to[j * step] = across[j];
+}
+
+/* Of row `row` of numbers: TILE matrices [out][in]. */
+static void spread_weights(const struct tiles *p, const float *weights, int row, float *matrices)
+{
+    const int64_t there = p->in * p->y.channels, pairs = p->in * p->out;
+#pragma omp parallel for if (p->threads > 1)
+    for (int64_t k = 0; k < there; k++)
+        spread_pair(weights + k * TAPS * TAPS, row, pairs, matrices + k);
+    for (int j = 0; j < TILE; j++)
+        memset(matrices + j * pairs + there, 0, (size_t)(pairs - there) * sizeof *matrices);
+}
+
+static int packing_threads(const struct tiles *p)
+{
+    return onednn_packing_threads(p->base.packed_bytes, p->threads);
+}
+
+/* Of a row at a time, which lie in the scratch memory. */
+static bool pack(const struct library_primitive *base, const void *weights, void *packed,
+                 void *scratch)
+{
+    const struct tiles *p = (const struct tiles *)(const void *)base;
+    const int64_t pairs = p->in * p->out;
+    float *matrices = scratch;
+    char *behind = (char *)scratch + onednn_aligned((size_t)(TILE * pairs) * sizeof *matrices);
+    struct onednn_setting before = onednn_enter(packing_threads(p));
+    bool done = true;
+    for (int i = 0; i < NUMBERS && done; i++) {
+        if (i % TILE == 0)
+            spread_weights(p, weights, i / TILE, matrices);
+        done = onednn_reorder(&p->weights, p->engine, DESC(p->plain_weights),
+                              matrices + i % TILE * pairs, DESC(p->product.used[WEIGHTS]),
+                              (char *)packed + (size_t)i * p->matrix_bytes, behind);
+    }
+    onednn_leave(before);
+    return done;
+}
+
+/* ---- Making ---------------------------------------------------------------------------------- */
+
+static bool is_worth_it(const struct library_problem *problem)
+{
+    const struct conv_problem *c = &problem->conv;
+    bool suits = problem->dtype == TSSA_FLOAT && c->winograd && c->rank == 2 && c->groups == 1 &&
+                 c->x_last && c->y_last && isa_level() == ISA_V3;
+    for (int i = 0; suits && i < 2; i++)
+        suits = c->kernel[i] == TAPS && c->stride[i] == 1;
+    return suits && c->in_channels % BLOCK == 0 &&
+           least(c->in_channels, c->out_channels) >= MIN_CHANNELS &&
+           least(c->out[0] / c->dilation[0], c->out[1] / c->dilation[1]) >= MIN_SIDE &&
+           c->batch * c->out[0] * c->out[1] >= MIN_PIXELS;
+}
+
+/* As many for each thread, of about STRIP_BYTES. */
+static void choose_strips(struct tiles *p, const struct conv_problem *c)
+{
+    p->pictures = c->batch * c->dilation[0] * c->dilation[1];
+    p->high = divide_up(c->out[0], c->dilation[0]);
+    p->wide = divide_up(c->out[1], c->dilation[1]);
+    p->rows = divide_up(p->high, PIXELS);
+    p->columns = divide_up(p->wide, PIXELS);
+    p->count = p->pictures * p->rows * p->columns;
+    const int64_t of_tile = NUMBERS * (p->in + p->out) * (int64_t)sizeof(float),
+                  most = STRIP_BYTES / of_tile > MIN_TILES ? STRIP_BYTES / of_tile : MIN_TILES,
+                  rounds = divide_up(divide_up(p->count, most), p->threads);
+    p->strip = divide_up(p->count, rounds * p->threads);
+    p->strips = divide_up(p->count, p->strip);
+}
+
+static bool make_product(struct tiles *p, const struct conv_problem *c, dnnl_primitive_attr_t attr)
+{
+    static const dnnl_data_type_t types[OPERANDS] = {dnnl_f32, dnnl_f32, dnnl_f32, dnnl_f32};
+    static const struct conv_layouts last = {LAST, LAST};
+    dnnl_memory_desc_t descs[OPERANDS];
+    dnnl_primitive_desc_t desc = NULL;
+    memset(descs, 0, sizeof descs);
+    if (conv_describe(c, types, &last, true, descs))
+        desc = conv_create_desc(p->engine, c, dnnl_convolution_direct, descs, attr);
+    conv_drop_descs(descs);
+    if (desc && strncmp(conv_name(desc), "ref", 3) != 0)
+        return conv_unit_make(&p->product, p->engine, false, desc);
+    dnnl_primitive_desc_destroy(desc);
+    return false;
+}
+
+static bool make_weights(struct tiles *p, dnnl_primitive_attr_t attr)
+{
+    const dnnl_dims_t dims = {p->out, p->in, 1, 1};
+    return desc_make(&p->plain_weights, 4, dims, dnnl_f32, dnnl_abcd) &&
+           onednn_unit_reorder(&p->weights, p->engine, DESC(p->plain_weights),
+                               DESC(p->product.used[WEIGHTS]), attr) &&
+           p->weights.primitive;
+}
+
+/* Where it takes an exponential, which is oneDNN's. */
+static bool make_later(struct tiles *p, const struct conv_problem *c)
+{
+    const dnnl_dims_t count = {c->batch * c->out[0] * c->out[1] * c->out_channels};
+    if (c->after != AFTER_swish)
+        return true;
+    dnnl_primitive_desc_t desc = desc_make(&p->all, 1, count, dnnl_f32, dnnl_a)
+                                     ? onednn_after_desc(p->engine, c, DESC(p->all))
+                                     : NULL;
+    return desc && onednn_unit_make(&p->later, desc);
+}
+
+/* Where parts of a thread's scratch memory begin, and how much all threads have. */
+static void lay_out(struct tiles *p)
+{
+    const size_t of_tile = NUMBERS * sizeof(float), strip = (size_t)p->strip * of_tile,
+                 pairs = (size_t)(p->in * p->out);
+    p->sums_at = onednn_aligned(strip * (size_t)p->in);
+    p->product_at = p->sums_at + onednn_aligned(strip * (size_t)p->out);
+    p->thread_bytes = p->product_at + onednn_aligned(p->product.unit.scratch_bytes);
+    p->base.scratch_bytes = p->thread_bytes * (size_t)p->threads;
+    p->base.pack_scratch_bytes =
+        onednn_aligned(TILE * pairs * sizeof(float)) + onednn_aligned(p->weights.scratch_bytes);
+    p->matrix_bytes = onednn_aligned(dnnl_memory_desc_get_size(DESC(p->product.used[WEIGHTS])));
+    p->base.packed_bytes = NUMBERS * p->matrix_bytes;
+}
+
+/* On one thread: strips are shared. */
+static bool make(struct tiles *p)
+{
+    const struct conv_problem product = {.rank = 2,
+                                         .batch = 1,
+                                         .groups = 1,
+                                         .in_channels = p->in,
+                                         .out_channels = p->out,
+                                         .in = {1, p->strip},
+                                         .out = {1, p->strip},
+                                         .kernel = {1, 1},
+                                         .stride = {1, 1},
+                                         .dilation = {1, 1}};
+    struct onednn_attrs attrs = {NULL, NULL};
+    struct onednn_setting before = onednn_enter(1);
+    const bool made = onednn_conv_attrs(&product, &attrs) &&
+                      make_product(p, &product, attrs.conv) && make_weights(p, attrs.reorder);
+    onednn_leave(before);
+    dnnl_primitive_attr_destroy(attrs.conv);
+    dnnl_primitive_attr_destroy(attrs.reorder);
+    if (made)
+        lay_out(p);
+    return made;
+}
+
+/* ---- A primitive ----------------------------------------------------------------------------- */
+
+static void release(struct library_primitive *base)
+{
+    struct tiles *p = (struct tiles *)(void *)base;
+    conv_unit_drop(&p->product);
+    onednn_unit_drop(&p->later);
+    onednn_unit_drop(&p->weights);
+    desc_drop(&p->plain_weights);
+    desc_drop(&p->all);
+    free(p);
+}
+
+static bool same_packing(const struct library_primitive *a, const struct library_primitive *b)
+{
+    return conv_unit_same_packing(&((const struct tiles *)(const void *)a)->product,
+                                  &((const struct tiles *)(const void *)b)->product);
+}
+
+struct library_primitive *winograd_tiles_make(struct cpu_engine *engine,
+                                              const struct library_problem *problem)
+{
+    static const struct primitive_table table = {
+        .same_packing = same_packing, .pack = pack, .run = run, .release = release};
+    const struct conv_problem *c = &problem->conv;
+    struct tiles *p = is_worth_it(problem) ? calloc(1, sizeof *p) : NULL;
+    if (!p)
+        return NULL;
+    p->base.table = &table;
+    p->base.name = "wino:tiles";
+    p->engine = (const struct onednn_engine *)engine;
+    p->threads = (int)problem->threads;
+    p->x = (struct image){c->in_channels, c->in[0], c->in[1]};
+    p->y = (struct image){c->out_channels, c->out[0], c->out[1]};
+    p->in = c->in_channels;
+    p->out = divide_up(c->out_channels, BLOCK) * BLOCK;
+    for (int i = 0; i < 2; i++) {
+        p->step[i] = c->dilation[i];
+        p->before[i] = c->pad_begin[i];
+    }
+    p->biased = c->biased != 0;
+    p->added = c->added != 0;
+    p->after = (enum convolve_after)c->after;
+    p->a = onednn_number_of(c->a);
+    p->b = onednn_number_of(c->b);
+    choose_strips(p, c);
+    if (make(p) && make_later(p, c))
+        return &p->base;
+    release(&p->base);
+    return NULL;
+}
