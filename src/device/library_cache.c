@@ -58,12 +58,12 @@ static void drop_weights(struct library_cache *cache)
 static void need_weights(struct library_cache *cache)
 {
     hold_weights(cache);
-    cache->in_need = true;
+    atomic_store_explicit(&cache->in_need, true, memory_order_release);
 }
 
 void library_cache_need(struct library_cache *cache)
 {
-    if (!cache->weights)
+    if (!cache->weights || atomic_load_explicit(&cache->in_need, memory_order_acquire))
         return;
     pthread_mutex_lock(&cache->lock);
     need_weights(cache);
@@ -244,7 +244,7 @@ static tssa_status *keep_packed(struct kernel_args *args, struct library_cache *
     pthread_mutex_unlock(&cache->shelf->lock);
     if (!made->packed)
         return status;
-    if (!cache->in_need)
+    if (!atomic_load_explicit(&cache->in_need, memory_order_relaxed))
         drop_weights(cache);
     ir_graph_forget(cache->graph, weights->tensor->data, tensor_bytes(weights->tensor));
     return NULL;

@@ -50,7 +50,7 @@ struct library_cache {
     struct library_shelf *shelf;           /* that it uses: of known weights the plan's */
     pthread_mutex_t lock;
     bool held;    /* the weights, now */
-    bool in_need; /* they stay held: somebody reads them in runs */
+    _Atomic(bool) in_need; /* they stay held: somebody reads them in runs */
     uint64_t clock;
     struct library_made guess; /* of library_get_ready: holds packed weights until the first run */
     struct library_made *made; /* LIBRARY_PROBLEMS of them; NULL until the first use */

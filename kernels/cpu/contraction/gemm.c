@@ -206,8 +206,10 @@ static tssa_status *run_Gemm(struct kernel_args *args)
     struct tensor *y = job.y;
     if (!y)
         return NULL;
-    if (is_of_halves(&job))
+    if (is_of_halves(&job)) {
+        library_cache_need(&attrs->library);
         return gemm_of_halves(args, attrs, job.operands, &job.gemm, job.row, job.column, y);
+    }
     TRY(gemm_compute(args, &attrs->library, y->dtype, &job.gemm));
     finish_gemm(&job, y, job.operands[2]);
     return NULL;
@@ -256,6 +258,7 @@ static bool gemm_set_up(struct kernel_args *args, const bool *known, struct kern
         !gemm_is_direct(&attrs->library, c->job.y->dtype, &c->job.gemm, args->env->team))
         return false;
     const struct tensor *bias = c->job.operands[2];
+    library_cache_need(&attrs->library);
     c->y = *c->job.y;
     c->c = bias ? *bias : (struct tensor){0};
     gemm_place(&c->job.gemm, c->data);

@@ -102,6 +102,8 @@ static tssa_status *matmul_batches(struct kernel_args *args, struct library_cach
     struct batches batches = {.mm = mm, .dtype = dtype, .gemm = *first};
     if (mm->batches == 1)
         return gemm_compute(args, library, dtype, first);
+    if (library)
+        library_cache_need(library); /* each product reads b where it is */
     if (are_small(dtype, first)) {
         struct gemm_loop loop;
         TRY(gemm_loop_open(args, library, dtype, first, &loop));
@@ -230,6 +232,7 @@ static bool matmul_set_up(struct kernel_args *args, const bool *known, struct ke
     (void)known;
     if (status || !c->job.first.c || !is_direct(&state->library, &c->job, args->env->team))
         return false;
+    library_cache_need(&state->library);
     gemm_place(&c->job.first, c->data);
     *call = (struct kernel_call){make_matmul, c->data, GEMM_BIAS, args->env->team};
     return true;

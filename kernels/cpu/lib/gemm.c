@@ -270,6 +270,8 @@ static tssa_status *multiply_widened(struct kernel_args *args, struct library_ca
         TRY(by_library(args, library, TSSA_FLOAT, &w->gemm, &weights, &done));
     if (done)
         return NULL;
+    if (library)
+        library_cache_need(library);
     TRY(widen(args, dtype, gemm->b, gemm->k, gemm->n, &w->gemm.b_row, &w->gemm.b_column, &w->b));
     w->gemm.b = w->b->data;
     return gemm_compute(args, tensor ? NULL : library, TSSA_FLOAT, &w->gemm);
@@ -435,6 +437,8 @@ tssa_status *gemm_compute(struct kernel_args *args, struct library_cache *librar
         if (done)
             return NULL;
     }
+    if (library && find_rows(dtype))
+        library_cache_need(library);
     if (find_rows(dtype))
         gemm_run_direct(args->env->team, dtype, gemm);
     else if (dtype == TSSA_FLOAT16 || dtype == TSSA_BFLOAT16)

@@ -120,7 +120,6 @@ void gemm_panels_hold(struct library_cache *cache, const struct ir_op *op,
     if (!matrix || panels)
         return;
     library_cache_hold(cache, matrix);
-    library_cache_need(cache);
 }
 
 void gemm_panels_drop(struct device_context *context, struct gemm_panels *panels)

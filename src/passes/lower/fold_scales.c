@@ -585,6 +585,7 @@ static tssa_status *fold(struct pass_context *pass, struct product *p, const str
     TRY(make_weights(pass->graph, p, &before->affine, &after->affine, &w, &bias, &obstacle));
     if (obstacle)
         return pass_remark(pass, TSSA_REMARK_MISSED, p->op, "factors beside it stay: %s", obstacle);
+    ir_graph_forget(pass->graph, p->w->data, tensor_bytes(p->w));
     TRY(put_constant(pass->graph, p->op, 1, w));
     TRY(put_constant(pass->graph, p->op, 2, bias));
     TRY(pass_remark(pass, TSSA_REMARK_APPLIED, p->op, "its weights have taken in %u ops",

@@ -172,17 +172,12 @@ static bool run_bytes(const struct library_primitive *base, struct device_stream
     return done;
 }
 
-static bool has_isa(unsigned isa)
-{
-    return ((unsigned)dnnl_get_effective_cpu_isa() & isa) == isa;
-}
-
 /* Whether an operand is to be copied, whose elements are used so often. */
 static bool is_aliased(const struct product *p, dnnl_dim_t leading, dnnl_dim_t uses)
 {
     return leading % ALIASED == 0 && uses >= COPY_MIN_USES && p->k <= COPY_MAX_ROWS &&
-           p->threads <= COPY_MAX_THREADS && has_isa(dnnl_cpu_isa_avx2) &&
-           !has_isa(dnnl_cpu_isa_avx512_core);
+           p->threads <= COPY_MAX_THREADS && onednn_has_isa(dnnl_cpu_isa_avx2) &&
+           !onednn_has_isa(dnnl_cpu_isa_avx512_core);
 }
 
 /* Whether B, a constant of dense rows, is copied once, after is_aliased has been asked. */
@@ -191,7 +186,7 @@ static bool keeps_copy(const struct product *p)
     if (p->copies_b)
         return p->k * p->n <= COPY_MAX_KEPT;
     return p->b == 'N' && p->ldb % CONSTANT_ALIASED == 0 && p->k >= CONSTANT_MIN_ROWS && p->m > 1 &&
-           p->m <= CONSTANT_MOST_USES && has_isa(dnnl_cpu_isa_avx512_core);
+           p->m <= CONSTANT_MOST_USES && onednn_has_isa(dnnl_cpu_isa_avx512_core);
 }
 
 static void release(struct library_primitive *base)

@@ -32,6 +32,9 @@ int onednn_packing_threads(size_t bytes, int threads);
 /* As get_ready of struct cpu_provider. */
 void onednn_get_ready(struct cpu_engine *engine);
 
+/* Whether it uses these instructions here, of enum dnnl_cpu_isa_t. */
+bool onednn_has_isa(unsigned isa);
+
 /* Whether sums of products of bytes are exact: without VNNI pairs of them saturate in 16 bits. */
 bool onednn_sums_bytes(void);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The provider of device/cpu/provider.h on oneDNN. */
 #include "device/cpu/onednn/onednn.h"
+#include "device/cpu/onednn/pointwise.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -36,11 +37,14 @@ int onednn_packing_threads(size_t bytes, int threads)
     return bytes <= LIBRARY_PACKED_ALONE ? 1 : threads;
 }
 
+bool onednn_has_isa(unsigned isa)
+{
+    return ((unsigned)dnnl_get_effective_cpu_isa() & isa) == isa;
+}
+
 bool onednn_sums_bytes(void)
 {
-    const unsigned isa = (unsigned)dnnl_get_effective_cpu_isa();
-    return (isa & dnnl_cpu_isa_avx512_core_vnni) == dnnl_cpu_isa_avx512_core_vnni ||
-           (isa & dnnl_cpu_isa_avx2_vnni) == dnnl_cpu_isa_avx2_vnni;
+    return onednn_has_isa(dnnl_cpu_isa_avx512_core_vnni) || onednn_has_isa(dnnl_cpu_isa_avx2_vnni);
 }
 
 static void onednn_close(struct cpu_engine *base)
@@ -89,8 +93,10 @@ static struct library_primitive *onednn_make(struct cpu_engine *engine,
 {
     if (problem->dtype != TSSA_FLOAT && problem->dtype != TSSA_UINT8 && problem->dtype != TSSA_INT8)
         return NULL;
-    return problem->kind == LIBRARY_CONV ? onednn_make_conv(engine, problem)
-                                         : onednn_make_matmul(problem);
+    if (problem->kind == LIBRARY_CONV)
+        return onednn_make_conv(engine, problem);
+    struct library_primitive *made = pointwise_make_matmul(engine, problem);
+    return made ? made : onednn_make_matmul(problem);
 }
 
 static struct library_primitive *onednn_make_packer(struct cpu_engine *engine,

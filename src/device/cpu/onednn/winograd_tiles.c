@@ -7,7 +7,7 @@
 
 #include "base/clones.h"
 #include "device/cpu/onednn/conv_attrs.h"
-#include "device/cpu/onednn/unit.h"
+#include "device/cpu/onednn/pointwise.h"
 #include "ir/convolve.h"
 
 #define TAPS 3   /* of a kernel, along each axis */
@@ -20,7 +20,7 @@
 #else
 #define FAST
 #endif
-#define BLOCK 16 /* that channels are a multiple of, or filled up to, so that oneDNN pads none */
+#define BLOCK POINTWISE_BLOCK /* that channels are a multiple of, or filled up to */
 
 /* Of 14x14 pixels weights are read from memory about as quickly as they are used; of fewer there
  * are too few tiles for that. */
@@ -63,12 +63,10 @@ struct tiles {
     bool biased, added;
     enum convolve_after after;
     float a, b;
-    struct conv_unit product;         /* of a strip's numbers of one kind */
-    struct onednn_unit later;         /* what is done to all results in the end; NULL: nothing */
-    dnnl_memory_desc_t all;           /* results */
-    struct onednn_unit weights;       /* packs a matrix */
-    dnnl_memory_desc_t plain_weights; /* one */
-    size_t matrix_bytes;              /* packed */
+    struct pointwise product; /* of a strip's numbers of one kind */
+    size_t matrix_bytes;      /* packed */
+    struct onednn_unit later; /* what is done to all results in the end; NULL: nothing */
+    dnnl_memory_desc_t all;   /* results */
     size_t sums_at, product_at, thread_bytes; /* of a thread's scratch memory */
 };
 
@@ -257,12 +255,10 @@ static bool multiply(struct tiles *p, const struct library_call *call, float *nu
 {
     bool done = true;
     for (int i = 0; i < NUMBERS && done; i++) {
-        const struct conv_places places = {
-            .at = {[SRC] = numbers + i * p->strip * p->in,
-                   [WEIGHTS] = (char *)at(call->operands[WEIGHTS]) + (size_t)i * p->matrix_bytes,
-                   [DST] = sums + i * p->strip * p->out},
-            .scratch = scratch};
-        done = conv_unit_run(&p->product, &places);
+        const char *packed = at(call->operands[WEIGHTS]);
+        done = pointwise_run(&p->product, numbers + i * p->strip * p->in,
+                             packed + (size_t)i * p->matrix_bytes, sums + i * p->strip * p->out,
+                             scratch);
     }
     return done;
 }
@@ -357,8 +353,7 @@ static bool pack(const struct library_primitive *base, const void *weights, void
     for (int i = 0; i < NUMBERS && done; i++) {
         if (i % TILE == 0)
             spread_weights(p, weights, i / TILE, matrices);
-        done = onednn_reorder(&p->weights, p->engine, DESC(p->plain_weights),
-                              matrices + i % TILE * pairs, DESC(p->product.used[WEIGHTS]),
+        done = pointwise_pack(&p->product, matrices + i % TILE * pairs,
                               (char *)packed + (size_t)i * p->matrix_bytes, behind);
     }
     onednn_leave(before);
@@ -396,31 +391,6 @@ static void choose_strips(struct tiles *p, const struct conv_problem *c)
     p->strips = divide_up(p->count, p->strip);
 }
 
-static bool make_product(struct tiles *p, const struct conv_problem *c, dnnl_primitive_attr_t attr)
-{
-    static const dnnl_data_type_t types[OPERANDS] = {dnnl_f32, dnnl_f32, dnnl_f32, dnnl_f32};
-    static const struct conv_layouts last = {LAST, LAST};
-    dnnl_memory_desc_t descs[OPERANDS];
-    dnnl_primitive_desc_t desc = NULL;
-    memset(descs, 0, sizeof descs);
-    if (conv_describe(c, types, &last, true, descs))
-        desc = conv_create_desc(p->engine, c, dnnl_convolution_direct, descs, attr);
-    conv_drop_descs(descs);
-    if (desc && strncmp(conv_name(desc), "ref", 3) != 0)
-        return conv_unit_make(&p->product, p->engine, false, desc);
-    dnnl_primitive_desc_destroy(desc);
-    return false;
-}
-
-static bool make_weights(struct tiles *p, dnnl_primitive_attr_t attr)
-{
-    const dnnl_dims_t dims = {p->out, p->in, 1, 1};
-    return desc_make(&p->plain_weights, 4, dims, dnnl_f32, dnnl_abcd) &&
-           onednn_unit_reorder(&p->weights, p->engine, DESC(p->plain_weights),
-                               DESC(p->product.used[WEIGHTS]), attr) &&
-           p->weights.primitive;
-}
-
 /* Where it takes an exponential, which is oneDNN's. */
 static bool make_later(struct tiles *p, const struct conv_problem *c)
 {
@@ -440,37 +410,12 @@ static void lay_out(struct tiles *p)
                  pairs = (size_t)(p->in * p->out);
     p->sums_at = onednn_aligned(strip * (size_t)p->in);
     p->product_at = p->sums_at + onednn_aligned(strip * (size_t)p->out);
-    p->thread_bytes = p->product_at + onednn_aligned(p->product.unit.scratch_bytes);
+    p->thread_bytes = p->product_at + onednn_aligned(p->product.product.unit.scratch_bytes);
     p->base.scratch_bytes = p->thread_bytes * (size_t)p->threads;
-    p->base.pack_scratch_bytes =
-        onednn_aligned(TILE * pairs * sizeof(float)) + onednn_aligned(p->weights.scratch_bytes);
-    p->matrix_bytes = onednn_aligned(dnnl_memory_desc_get_size(DESC(p->product.used[WEIGHTS])));
+    p->base.pack_scratch_bytes = onednn_aligned(TILE * pairs * sizeof(float)) +
+                                 onednn_aligned(p->product.packing.scratch_bytes);
+    p->matrix_bytes = onednn_aligned(p->product.packed_bytes);
     p->base.packed_bytes = NUMBERS * p->matrix_bytes;
-}
-
-/* On one thread: strips are shared. */
-static bool make(struct tiles *p)
-{
-    const struct conv_problem product = {.rank = 2,
-                                         .batch = 1,
-                                         .groups = 1,
-                                         .in_channels = p->in,
-                                         .out_channels = p->out,
-                                         .in = {1, p->strip},
-                                         .out = {1, p->strip},
-                                         .kernel = {1, 1},
-                                         .stride = {1, 1},
-                                         .dilation = {1, 1}};
-    struct onednn_attrs attrs = {NULL, NULL};
-    struct onednn_setting before = onednn_enter(1);
-    const bool made = onednn_conv_attrs(&product, &attrs) &&
-                      make_product(p, &product, attrs.conv) && make_weights(p, attrs.reorder);
-    onednn_leave(before);
-    dnnl_primitive_attr_destroy(attrs.conv);
-    dnnl_primitive_attr_destroy(attrs.reorder);
-    if (made)
-        lay_out(p);
-    return made;
 }
 
 /* ---- A primitive ----------------------------------------------------------------------------- */
@@ -478,18 +423,16 @@ static bool make(struct tiles *p)
 static void release(struct library_primitive *base)
 {
     struct tiles *p = (struct tiles *)(void *)base;
-    conv_unit_drop(&p->product);
+    pointwise_drop(&p->product);
     onednn_unit_drop(&p->later);
-    onednn_unit_drop(&p->weights);
-    desc_drop(&p->plain_weights);
     desc_drop(&p->all);
     free(p);
 }
 
 static bool same_packing(const struct library_primitive *a, const struct library_primitive *b)
 {
-    return conv_unit_same_packing(&((const struct tiles *)(const void *)a)->product,
-                                  &((const struct tiles *)(const void *)b)->product);
+    return conv_unit_same_packing(&((const struct tiles *)(const void *)a)->product.product,
+                                  &((const struct tiles *)(const void *)b)->product.product);
 }
 
 struct library_primitive *winograd_tiles_make(struct cpu_engine *engine,
@@ -519,8 +462,12 @@ struct library_primitive *winograd_tiles_make(struct cpu_engine *engine,
     p->a = onednn_number_of(c->a);
     p->b = onednn_number_of(c->b);
     choose_strips(p, c);
-    if (make(p) && make_later(p, c))
+    /* On one thread, as strips are shared. */
+    if (pointwise_make(&p->product, p->engine, 1, p->strip, p->in, p->out, false) &&
+        make_later(p, c)) {
+        lay_out(p);
         return &p->base;
+    }
     release(&p->base);
     return NULL;
 }
