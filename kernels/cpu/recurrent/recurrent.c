@@ -12,19 +12,11 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "device/kernel.h"
+#include "ir/fuse.h"
 #include "ir/promotion.h"
 #include "kernels/cpu/lib/convert.h"
 #include "kernels/cpu/lib/strided.h"
-#include "kernels/cpu/recurrent/recurrent.h"
-
-/* What a step keeps. */
-struct recurrent_state {
-    struct recurrent_attrs attrs;
-    struct activation activations[RECURRENT_MAX_DIRECTIONS * RECURRENT_MAX_FUNCTIONS];
-    tssa_dtype dtype;      /* that constant weights were transposed for */
-    const void *packed[2]; /* W and R as in struct recurrent; NULL: no constants */
-};
+#include "kernels/cpu/recurrent/layer.h"
 
 /* ---- Weights --------------------------------------------------------------------------------- */
 
@@ -91,12 +83,19 @@ static bool packed_count(const struct tensor *tensor, const struct recurrent_par
     return i64_mul(tensor->dims[0], parts->pitch, count) && i64_mul(*count, tensor->dims[2], count);
 }
 
+/* The operand of the op, or of the fuse op around it, if it is a constant; else NULL. */
+static const struct tensor *constant_operand(const struct ir_op *op, uint32_t operand)
+{
+    const struct ir_value *value = ir_operand(op, operand);
+    const struct ir_value *outside = value ? ir_fuse_operand(value) : NULL;
+    return value ? ir_value_constant(outside ? outside : value) : NULL;
+}
+
 static tssa_status *pack_constant(const struct kernel_setup *setup, const struct ir_op *op,
                                   const struct recurrent_cell *cell, uint32_t operand,
                                   struct recurrent_state *state)
 {
-    const struct ir_value *value = op->n_operands > operand ? op->operands[operand].value : NULL;
-    const struct tensor *tensor = value ? ir_value_constant(value) : NULL;
+    const struct tensor *tensor = constant_operand(op, operand);
     if (!tensor || tensor->rank != 3 || !dtype_in(op->info->types, tensor->dtype) ||
         tensor->dims[1] % cell->gates)
         return NULL;
@@ -123,12 +122,28 @@ static tssa_status *pack_constant(const struct kernel_setup *setup, const struct
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
+/* What a near cache holds of weights, and what two threads share in less time than one takes. */
+#define NEAR_BYTES ((size_t)1 << 20)
+#define SHARED_BYTES ((size_t)512 << 10)
+
+bool recurrent_shares_steps(const struct recurrent *r, const struct team *team)
+{
+    const int64_t threads = team ? team->threads : 1;
+    const size_t bytes = (size_t)(r->hidden * r->parts.pitch) * tssa_dtype_size(r->dtype);
+    return threads > 1 && bytes > (r->directions * r->batch < threads ? SHARED_BYTES : NEAR_BYTES);
+}
+
+void recurrent_chunk(struct recurrent *r, const struct team *team)
+{
+    (r->dtype == TSSA_DOUBLE ? recurrent_chunk_f64 : recurrent_chunk_f32)(r, team);
+}
+
 static void run_sequence(const struct kernel_args *args, struct recurrent *r)
 {
     int64_t chunk = r->chunk;
     for (r->first = 0; r->first < r->steps; r->first += chunk) {
         r->chunk = r->steps - r->first < chunk ? r->steps - r->first : chunk;
-        (r->dtype == TSSA_DOUBLE ? recurrent_chunk_f64 : recurrent_chunk_f32)(r, args->env->team);
+        recurrent_chunk(r, args->env->team);
     }
 }
 
@@ -159,14 +174,7 @@ static tssa_status *check_operand(const struct kernel_args *args, uint32_t index
                  index, shape->dims[0], shape->dims[1], shape->dims[2], text);
 }
 
-/* Everything of a run that is T lies in one buffer; first measured, then placed and filled. */
-struct carver {
-    char *memory; /* NULL while measuring */
-    size_t used, size;
-    bool fits;
-};
-
-static void *carve(struct carver *carver, size_t count)
+void *carve(struct carver *carver, size_t count)
 {
     size_t bytes = 0;
     void *part = carver->memory ? carver->memory + carver->used : NULL;
@@ -210,16 +218,16 @@ static void *carve_zeros(struct carver *carver, int64_t count)
     return part;
 }
 
-static bool carve_all(struct recurrent *r, const struct recurrent_state *state,
-                      const struct tensor *const *operands, struct carver *carver)
+bool recurrent_layer_carve(struct recurrent_layer *layer, struct carver *carver)
 {
+    struct recurrent *r = &layer->r;
+    const struct tensor *const *operands = layer->operands;
+    const struct recurrent_state *state = layer->state;
     const bool packs = state->dtype == r->dtype;
-    int64_t lanes, states, past, gates;
+    int64_t lanes, states, past;
     if (!i64_mul(r->directions, r->batch, &lanes) || !i64_mul(lanes, r->hidden, &states) ||
-        !i64_mul(lanes, r->parts.columns[r->parts.n - 1], &past) ||
-        !i64_mul(lanes, r->parts.pitch, &gates) || !i64_mul(gates, r->chunk, &gates))
+        !i64_mul(lanes, r->parts.columns[r->parts.n - 1], &past))
         return false;
-    carver->used = 0;
     r->x = carve_operand(carver, r, operands[RECURRENT_X]);
     r->p = carve_operand(carver, r, operands[RECURRENT_P]);
     r->b = operands[RECURRENT_B] ? carve_operand(carver, r, operands[RECURRENT_B])
@@ -230,6 +238,22 @@ static bool carve_all(struct recurrent *r, const struct recurrent_state *state,
     r->h = carve_zeros(carver, states);
     r->c = carve_zeros(carver, states);
     r->past = carve(carver, (size_t)past);
+    return carver->fits;
+}
+
+int64_t recurrent_step_gates(const struct recurrent *r)
+{
+    int64_t gates;
+    return i64_mul(r->directions, r->batch, &gates) && i64_mul(gates, r->parts.pitch, &gates)
+               ? gates
+               : INT64_MAX;
+}
+
+bool recurrent_carve_gates(struct recurrent *r, struct carver *carver)
+{
+    int64_t gates;
+    if (!i64_mul(recurrent_step_gates(r), r->chunk, &gates))
+        return false;
     r->gates = carve(carver, (size_t)gates);
     return carver->fits;
 }
@@ -253,14 +277,9 @@ static void move_state(const struct recurrent *r, const struct tensor *tensor, v
         }
 }
 
-/* Sizes from X, W and R; the shapes of the other operands follow. */
-static tssa_status *open_operands(const struct kernel_args *args, struct recurrent *r,
-                                  const struct tensor **operands)
+/* Sizes from X, W and R. */
+static tssa_status *read_sizes(const struct tensor *const *operands, struct recurrent *r)
 {
-    for (uint32_t i = 0; i < RECURRENT_OPERANDS; i++)
-        TRY(kernel_optional_tensor(args, i, &operands[i]));
-    for (uint32_t i = RECURRENT_X; i <= RECURRENT_R; i++)
-        TRY(kernel_tensor(args, i, &operands[i]));
     const struct tensor *x = operands[RECURRENT_X], *w = operands[RECURRENT_W],
                         *recurrence = operands[RECURRENT_R];
     if (x->rank != 3 || w->rank != 3 || recurrence->rank != 3)
@@ -277,16 +296,37 @@ static tssa_status *open_operands(const struct kernel_args *args, struct recurre
     r->width = r->cell->gates * r->hidden;
     r->dtype = computed_in(x->dtype);
     parts_init(r->cell, r->hidden, r->dtype, &r->parts);
+    return NULL;
+}
 
+/* The shapes of the operands follow from these. */
+tssa_status *recurrent_layer_open(const struct kernel_args *args,
+                                  const struct recurrent_state *state,
+                                  struct recurrent_layer *layer)
+{
+    struct recurrent *r = &layer->r;
+    const struct tensor **operands = layer->operands;
+    *layer = (struct recurrent_layer){.r = {.cell = recurrent_cell_of(args->op),
+                                            .attrs = &state->attrs,
+                                            .activations = state->activations},
+                                      .state = state};
+    for (uint32_t i = 0; i < RECURRENT_OPERANDS; i++)
+        TRY(kernel_optional_tensor(args, i, &operands[i]));
+    for (uint32_t i = RECURRENT_X; i <= RECURRENT_R; i++)
+        TRY(kernel_tensor(args, i, &operands[i]));
+    TRY(read_sizes(operands, r));
+
+    const struct tensor *x = operands[RECURRENT_X];
+    const bool batch_first = r->attrs->batch_first;
     int64_t d = r->directions, h = r->hidden, n = r->batch;
-    struct operand_shape state = {3, {batch_first ? n : d, batch_first ? d : n, h}};
+    struct operand_shape states = {3, {batch_first ? n : d, batch_first ? d : n, h}};
     const struct operand_shape shapes[RECURRENT_OPERANDS] = {
         [RECURRENT_X] = {3, {x->dims[0], x->dims[1], x->dims[2]}},
         [RECURRENT_W] = {3, {d, r->width, r->input}},
         [RECURRENT_R] = {3, {d, r->width, h}},
         [RECURRENT_B] = {2, {d, 2 * r->width, 0}},
-        [RECURRENT_H0] = state,
-        [RECURRENT_C0] = state,
+        [RECURRENT_H0] = states,
+        [RECURRENT_C0] = states,
         [RECURRENT_P] = {2, {d, 3 * h, 0}},
     };
     for (uint32_t i = 0; i < RECURRENT_OPERANDS; i++)
@@ -315,65 +355,73 @@ static tssa_status *read_lengths(const struct recurrent *r, const struct tensor 
     return NULL;
 }
 
-static tssa_status *open_results(struct kernel_args *args, struct recurrent *r, tssa_dtype dtype,
-                                 struct tensor **last_h, struct tensor **last_c)
+tssa_status *recurrent_layer_results(struct kernel_args *args, struct recurrent_layer *layer)
 {
+    struct recurrent *r = &layer->r;
     int64_t d = r->directions, n = r->batch;
     bool batch_first = r->attrs->batch_first;
+    const tssa_dtype dtype = layer->operands[RECURRENT_X]->dtype;
     int64_t all[] = {r->steps, d, n, r->hidden}, all_batch_first[] = {n, r->steps, d, r->hidden};
     int64_t last[] = {batch_first ? n : d, batch_first ? d : n, r->hidden};
     TRY(kernel_output(args, 0, dtype, 4, batch_first ? all_batch_first : all, &r->y));
     /* Steps beyond a sequence's length are 0. */
-    if (r->y && tensor_bytes(r->y) > 0)
+    if (r->y && layer->operands[RECURRENT_LENGTHS] && tensor_bytes(r->y) > 0)
         memset(r->y->data, 0, tensor_bytes(r->y));
-    TRY(kernel_output(args, 1, dtype, 3, last, last_h));
-    return kernel_output(args, 2, dtype, 3, last, last_c);
+    TRY(kernel_output(args, 1, dtype, 3, last, &layer->last_h));
+    return kernel_output(args, 2, dtype, 3, last, &layer->last_c);
 }
 
-/* As many steps as give about this many elements of gates. */
-#define CHUNK_ELEMENTS (1 << 19)
-
-static void choose_chunk(struct recurrent *r)
+int64_t recurrent_choose_chunk(const struct recurrent *r, int64_t elements)
 {
-    int64_t per_step;
-    if (!i64_mul(r->directions * r->batch, r->parts.pitch, &per_step) || per_step < 1)
-        per_step = 1;
-    r->chunk = 1 + CHUNK_ELEMENTS / per_step;
-    r->chunk = r->chunk < r->steps ? r->chunk : r->steps;
+    const int64_t per_step = recurrent_step_gates(r);
+    const int64_t chunk = 1 + elements / (per_step < 1 ? 1 : per_step);
+    return chunk < r->steps ? chunk : r->steps;
+}
+
+void recurrent_layer_begin(struct recurrent_layer *layer)
+{
+    if (layer->operands[RECURRENT_H0])
+        move_state(&layer->r, layer->operands[RECURRENT_H0], layer->r.h, false);
+    if (layer->operands[RECURRENT_C0])
+        move_state(&layer->r, layer->operands[RECURRENT_C0], layer->r.c, false);
+}
+
+void recurrent_layer_end(struct recurrent_layer *layer)
+{
+    if (layer->last_h)
+        move_state(&layer->r, layer->last_h, layer->r.h, true);
+    if (layer->last_c)
+        move_state(&layer->r, layer->last_c, layer->r.c, true);
+}
+
+static bool carve_all(struct recurrent_layer *layer, struct carver *carver)
+{
+    carver->used = 0;
+    return recurrent_layer_carve(layer, carver) && recurrent_carve_gates(&layer->r, carver);
 }
 
 static tssa_status *recurrent_run(struct kernel_args *args)
 {
-    const struct recurrent_state *state = args->state;
-    struct recurrent r = {.cell = recurrent_cell_of(args->op),
-                          .attrs = &state->attrs,
-                          .activations = state->activations};
-    const struct tensor *operands[RECURRENT_OPERANDS];
-    struct tensor *last_h, *last_c;
+    struct recurrent_layer layer;
+    struct recurrent *r = &layer.r;
     struct buffer *lengths = NULL, *buffer = NULL;
-    TRY(open_operands(args, &r, operands));
-    TRY(open_results(args, &r, operands[RECURRENT_X]->dtype, &last_h, &last_c));
-    choose_chunk(&r);
-    struct carver carver = {.size = tssa_dtype_size(r.dtype), .fits = true};
-    if (!carve_all(&r, state, operands, &carver))
+    TRY(recurrent_layer_open(args, args->state, &layer));
+    TRY(recurrent_layer_results(args, &layer));
+    r->chunk = recurrent_choose_chunk(r, RECURRENT_CHUNK);
+    struct carver carver = {.size = tssa_dtype_size(r->dtype), .fits = true};
+    if (!carve_all(&layer, &carver))
         return ERROR(TSSA_RUNTIME, "the states are larger than memory can be");
 
     tssa_status *status;
     TRY_GOTO(status, kernel_scratch(args, carver.used, &buffer), done);
-    TRY_GOTO(status, kernel_scratch(args, (size_t)r.batch * sizeof(int64_t), &lengths), done);
-    TRY_GOTO(status, read_lengths(&r, operands[RECURRENT_LENGTHS], lengths->data), done);
-    r.lengths = lengths->data;
+    TRY_GOTO(status, kernel_scratch(args, (size_t)r->batch * sizeof(int64_t), &lengths), done);
+    TRY_GOTO(status, read_lengths(r, layer.operands[RECURRENT_LENGTHS], lengths->data), done);
+    r->lengths = lengths->data;
     carver.memory = buffer->data;
-    carve_all(&r, state, operands, &carver);
-    if (operands[RECURRENT_H0])
-        move_state(&r, operands[RECURRENT_H0], r.h, false);
-    if (operands[RECURRENT_C0])
-        move_state(&r, operands[RECURRENT_C0], r.c, false);
-    run_sequence(args, &r);
-    if (last_h)
-        move_state(&r, last_h, r.h, true);
-    if (last_c)
-        move_state(&r, last_c, r.c, true);
+    carve_all(&layer, &carver);
+    recurrent_layer_begin(&layer);
+    run_sequence(args, r);
+    recurrent_layer_end(&layer);
 done:
     buffer_release(buffer);
     buffer_release(lengths);
@@ -382,8 +430,8 @@ done:
 
 /* ---- The kernels ----------------------------------------------------------------------------- */
 
-static tssa_status *recurrent_prepare(const struct ir_op *op, const struct kernel_setup *setup,
-                                      const void **state)
+tssa_status *recurrent_layer_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                     const struct recurrent_state **state)
 {
     const struct recurrent_cell *cell = recurrent_cell_of(op);
     struct recurrent_state *own = ARENA_NEW(setup->arena, struct recurrent_state);
@@ -394,6 +442,15 @@ static tssa_status *recurrent_prepare(const struct ir_op *op, const struct kerne
         own->activations[i] = activation_of(&own->attrs.functions[i]);
     TRY(pack_constant(setup, op, cell, RECURRENT_W, own));
     return pack_constant(setup, op, cell, RECURRENT_R, own);
+}
+
+static tssa_status *recurrent_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                      const void **state)
+{
+    const struct recurrent_state *own = NULL;
+    tssa_status *status = recurrent_layer_prepare(op, setup, &own);
+    *state = own;
+    return status;
 }
 
 const struct kernel cpu_kernel_RNN = {.prepare = recurrent_prepare, .run = recurrent_run};

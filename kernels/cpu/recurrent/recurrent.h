@@ -35,6 +35,7 @@ struct recurrent {
     int64_t width;          /* gates * hidden */
     const int64_t *lengths; /* per sequence */
     const void *x;          /* T, in the order of the operand */
+    int64_t x_first;        /* the step that x begins with; 0 where batches are first */
     struct recurrent_parts parts;
     const void *w;           /* T [direction][part][panel][input][column] */
     const void *recurrence;  /* T [direction][part][panel][hidden][column] */
@@ -44,6 +45,7 @@ struct recurrent {
     void *gates;             /* T [direction][step of the chunk][batch][pitch] */
     void *past;              /* scratch: T [direction][batch][columns of the last part] */
     struct tensor *y;        /* may be NULL */
+    int64_t y_first;         /* the step that it begins with; 0 where batches are first */
     int64_t chunk, first;    /* steps per chunk; the chunk's first step */
     int64_t at_once;         /* rows of inputs that are multiplied together */
     int64_t together;        /* sequences that take a step together */
@@ -53,6 +55,13 @@ struct recurrent {
 /* Computes all steps of the chunk. */
 void recurrent_chunk_f32(struct recurrent *r, const struct team *team);
 void recurrent_chunk_f64(struct recurrent *r, const struct team *team);
+
+/*
+ * Do threads share each product? If a near cache does not hold all weights, but what each thread
+ * then has of them, and where there is less to do at a time than there are threads: but not for so
+ * little that it takes them as long to meet.
+ */
+bool recurrent_shares_steps(const struct recurrent *r, const struct team *team);
 
 /* The time of a direction's `step`-th step; steps beyond the length are at their own time. */
 static inline int64_t recurrent_time(const struct recurrent *r, int64_t direction, int64_t n,

@@ -33,10 +33,6 @@
  * take three quarters of the time. (Of one row panels abreast are read, which is as good.) */
 #define AHEAD (2048 / sizeof(T))
 
-/* What a near cache holds of weights, and what two threads share in less time than one takes. */
-#define NEAR_BYTES ((size_t)1 << 20)
-#define SHARED_BYTES ((size_t)512 << 10)
-
 #define INLINE static inline __attribute__((always_inline))
 #define PANEL ((int64_t)(RECURRENT_PANEL / sizeof(T)))
 
@@ -313,7 +309,7 @@ static void project_rows(void *context, int64_t begin, int64_t end)
             if (step >= r->lengths[n])
                 continue;
             int64_t t = recurrent_time(r, direction, n, step);
-            int64_t at = r->attrs->batch_first ? n * r->steps + t : t * r->batch + n;
+            int64_t at = r->attrs->batch_first ? n * r->steps + t : (t - r->x_first) * r->batch + n;
             x[count] = (const T *)r->x + at * r->input;
             sums[count++] = gates_of(r, direction, row);
         }
@@ -324,8 +320,9 @@ static void project_rows(void *context, int64_t begin, int64_t end)
 /* Rounds what a sequence's step leaves in its state, and stores it in the result. */
 static void store(const struct recurrent *r, int64_t direction, int64_t n, int64_t time, const T *h)
 {
-    int64_t row = r->attrs->batch_first ? (n * r->steps + time) * r->directions + direction
-                                        : (time * r->directions + direction) * r->batch + n;
+    int64_t row = r->attrs->batch_first
+                      ? (n * r->steps + time) * r->directions + direction
+                      : ((time - r->y_first) * r->directions + direction) * r->batch + n;
     size_t size = tssa_dtype_size(r->y->dtype);
     convert_elements(r->hidden, r->dtype, h, 1, r->y->dtype,
                      (char *)r->y->data + (size_t)(row * r->hidden) * size, 1, &convert_default);
@@ -374,24 +371,6 @@ static void run_groups(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* Weights of one direction's states. */
-static size_t recurrence_bytes(const struct recurrent *r)
-{
-    return (size_t)(r->hidden * r->parts.pitch) * sizeof(T);
-}
-
-/*
- * Do threads share each product? If a near cache does not hold all weights, but what
- * each thread then has of them, and where there is less to do at a time than there are threads:
- * but not for so little that it takes them as long to meet.
- */
-static bool shares_steps(const struct recurrent *r, const struct team *team)
-{
-    const int64_t threads = team ? team->threads : 1;
-    return threads > 1 &&
-           recurrence_bytes(r) > (r->directions * r->batch < threads ? SHARED_BYTES : NEAR_BYTES);
-}
-
 /* As many sequences take a step together as leave each thread some: they read R once. */
 static int64_t choose_together(const struct recurrent *r, const struct team *team)
 {
@@ -423,7 +402,7 @@ static void for_parts(const struct recurrent *r, const struct team *team, int64_
 
 void T_CHUNK(struct recurrent *r, const struct team *team)
 {
-    const bool shares = shares_steps(r, team);
+    const bool shares = recurrent_shares_steps(r, team);
     r->at_once = choose_at_once(r, team);
     const int64_t rows = r->directions * ((r->chunk * r->batch + r->at_once - 1) / r->at_once);
     r->team = shares && rows < team->threads ? team : NULL;
