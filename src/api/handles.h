@@ -72,8 +72,8 @@ tssa_status *model_change(struct tssa_model *model, bool raised);
 struct session_graph {
     struct ir_graph *own; /* NULL: it is the model's */
     bool raised;          /* its rules are not lowered yet */
-    bool differs; /* images are laid out as the device's library wants them, bytes looked up, or
-                   * floats relaxed */
+    bool differs; /* images are laid out as the device's library wants them, bytes looked up, floats
+                   * relaxed, or layers one op */
     bool fuses;   /* the device fuses ops of it */
 };
 
@@ -82,8 +82,10 @@ struct session_graph {
  */
 tssa_status *session_graph_clone(const struct tssa_model *model, struct device_context *device,
                                  const tssa_session_options *options, struct session_graph *made);
-/* Makes what was copied so, where it is raised, a graph to make a plan of. */
-tssa_status *session_graph_finish(struct ir_graph *own, struct device_context *device);
+/* Makes what was copied so, where it is raised, a graph to make a plan of. What is one op now goes
+ * to options->remark. */
+tssa_status *session_graph_finish(struct ir_graph *own, struct device_context *device,
+                                  const tssa_session_options *options);
 /* Fuses what was copied so. What is fused and what is not goes to options->remark. */
 tssa_status *session_graph_fuse(struct ir_graph *own, struct device_context *device,
                                 const tssa_session_options *options);

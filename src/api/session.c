@@ -87,9 +87,11 @@ static tssa_status *compile_waiting(const struct tssa_session *session,
 }
 
 static tssa_status *finish_graph(const struct tssa_session *session,
-                                 const struct session_graph *made)
+                                 const struct session_graph *made,
+                                 const tssa_session_options *options)
 {
-    return made->own && made->raised ? session_graph_finish(made->own, session->device) : NULL;
+    return made->own && made->raised ? session_graph_finish(made->own, session->device, options)
+                                     : NULL;
 }
 
 /* What runs meanwhile is laid out and relaxed, too. It is a copy of the model's, and not of what is
@@ -102,7 +104,7 @@ static tssa_status *make_first(const struct tssa_session *session, const struct 
                                         .precision = options->precision,
                                         .no_winograd = options->no_winograd};
     TRY(session_graph_clone(model, session->device, &quiet, first));
-    return finish_graph(session, first);
+    return finish_graph(session, first, &quiet);
 }
 
 /* *own: of the session from the beginning, NULL: the model's; *second: what is compiled later,
@@ -119,7 +121,7 @@ static tssa_status *make_graphs(struct tssa_session *session, const struct tssa_
         later && made.differs ? make_first(session, model, options, &first) : NULL;
     if (!status && made.own)
         status = made.fuses ? prepare_graph(session, model->context, made.own, options)
-                            : finish_graph(session, &made);
+                            : finish_graph(session, &made, options);
     if (status) {
         ir_graph_free(first.own);
         ir_graph_free(made.own);

@@ -4,13 +4,14 @@
  * ops, its library computes convolutions in layouts of its own, or the session rounds otherwise, it
  * is a copy of the model's as it was before its rules were lowered (they say what a kernel reads):
  * floats are relaxed, images are laid out, what is made of bytes is looked up, ops are fused as the
- * device says, and what it has no kernel for is lowered as in the model. Else it is the model's own
- * graph.
+ * device says, what it has no kernel for is lowered as in the model, and recurrent layers in a row
+ * are one op. Else it is the model's own graph.
  */
 #include "api/handles.h"
 #include "gir/fuse.h"
 #include "ir/clone.h"
 #include "ir/fuse.h"
+#include "ir/layers.h"
 #include "passes/pipeline.h"
 #include "runtime/evaluate.h"
 
@@ -173,12 +174,35 @@ static tssa_status *tabulate(struct ir_graph *graph, const tssa_session_options 
     return status;
 }
 
+/* ---- Layers ---------------------------------------------------------------------------------- */
+
+/* A layer whose inputs one op makes of what another layer computes, whatever that is before rules
+ * are lowered. */
+static tssa_status *find_stack(void *context, struct ir_op *op)
+{
+    const struct ir_value *x = layers_may_have(op) ? ir_operand(op, RECURRENT_X) : NULL;
+    const struct ir_value *y = x && x->op ? ir_operand(x->op, 0) : NULL;
+    *(bool *)context |=
+        y && y->op && layers_may_have(y->op) && !layers_refuses(y->op) && !layers_refuses(op);
+    return NULL;
+}
+
+/* Is there a layer behind a layer, which two threads compute side by side? */
+static bool has_stacks(const struct ir_graph *graph, const struct device_context *device)
+{
+    bool any = false;
+    if (device->device->is_host && device->team && device->team->threads > 1)
+        tssa_status_free(ir_block_walk(graph->body, find_stack, &any));
+    return any;
+}
+
 /* ---- Kernels --------------------------------------------------------------------------------- */
 
 /* The copy, changed as the options and the device say. */
-static tssa_status *change(struct session_graph *made, const struct device *device,
+static tssa_status *change(struct session_graph *made, const struct device_context *context,
                            const tssa_session_options *options)
 {
+    const struct device *device = context->device;
     bool laid_out = false;
     made->differs = relaxes(made->own, options);
     if (made->differs)
@@ -188,6 +212,7 @@ static tssa_status *change(struct session_graph *made, const struct device *devi
     made->differs |= laid_out;
     if (made->raised && tabulates(made->own, device))
         TRY(tabulate(made->own, options, &made->differs));
+    made->differs |= made->raised && has_stacks(made->own, context);
     return NULL;
 }
 
@@ -198,10 +223,11 @@ tssa_status *session_graph_clone(const struct tssa_model *model, struct device_c
     *made = (struct session_graph){.raised = raised != NULL};
     made->fuses = raised && fusion_of(device, options->compile != TSSA_COMPILE_OFF);
     if (!made->fuses && !relaxes(of, options) &&
-        !(raised && (lays_out(of, device->device) || tabulates(of, device->device))))
+        !(raised && (lays_out(of, device->device) || tabulates(of, device->device) ||
+                     has_stacks(of, device))))
         return NULL;
     TRY(ir_clone_graph(of, &made->own));
-    tssa_status *status = change(made, device->device, options);
+    tssa_status *status = change(made, device, options);
     if (!status && (made->fuses || made->differs))
         return NULL;
     ir_graph_free(made->own);
@@ -321,7 +347,7 @@ tssa_status *session_graph_fuse(struct ir_graph *graph, struct device_context *d
 }
 
 /* The passes behind `fuse` said what they do when the model was optimized. */
-tssa_status *session_graph_finish(struct ir_graph *graph, struct device_context *device)
+static tssa_status *lower(struct ir_graph *graph, struct device_context *device)
 {
     const tssa_optimize_options quiet = {.target = TSSA_TARGET_SESSION};
     struct evaluator evaluator;
@@ -335,13 +361,15 @@ tssa_status *session_graph_finish(struct ir_graph *graph, struct device_context 
     return status;
 }
 
-/* What is a session's alone, and says what it does: nothing folds into a Conv any more. */
-static tssa_status *follow(struct ir_graph *graph, struct device_context *device,
-                           const tssa_optimize_options *options)
+/* Then what is a session's alone, and says what it does: nothing folds into a Conv any more. */
+tssa_status *session_graph_finish(struct ir_graph *graph, struct device_context *device,
+                                  const tssa_session_options *options)
 {
-    static const char *const names[] = {"follow_convolutions"};
-    const struct pipeline pipeline = {.options = options, .fusion = fusion_of(device, true)};
-    return pipeline_run_passes(graph, names, 1, &pipeline);
+    static const char *const names[] = {"follow_convolutions", "join_layers"};
+    const tssa_optimize_options pass_options = told(options);
+    const struct pipeline pipeline = {.options = &pass_options, .fusion = fusion_of(device, true)};
+    TRY(lower(graph, device));
+    return pipeline_run_passes(graph, names, has_stacks(graph, device) ? 2 : 1, &pipeline);
 }
 
 tssa_status *session_graph_compile(struct ir_graph *graph, struct device_context *device, int stop,
@@ -357,6 +385,5 @@ tssa_status *session_graph_compile(struct ir_graph *graph, struct device_context
     if (report->stopped)
         return NULL;
     TRY(refuse(graph->body, device->device, &pass));
-    TRY(session_graph_finish(graph, device));
-    return follow(graph, device, &pass_options);
+    return session_graph_finish(graph, device, options);
 }

@@ -26,7 +26,8 @@
  *       }
  *     }
  *
- * Beside a loop there is nothing, or there is no kernel of the op.
+ * Beside a loop there is nothing, or there is no kernel of the op. Or it holds what one kernel by
+ * hand computes: ops on lists, a Conv and what follows it, recurrent layers in a row (layers.h).
  *
  * What a kernel is made of is therefore all there, in the op. Who has no kernel for it runs the
  * block as if its ops stood in the op's place.

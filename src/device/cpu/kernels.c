@@ -8,6 +8,7 @@
 #include "device/memory.h"
 #include "ir/cost.h"
 #include "ir/fuse.h"
+#include "ir/layers.h"
 #include "ir/row.h"
 #include "ir/rule.h"
 
@@ -21,6 +22,7 @@
 
 /* Rows that name NONE. */
 const struct kernel cpu_kernel_NONE = {.run = NULL};
+extern const struct kernel cpu_kernel_layers; /* of fuse ops of recurrent layers */
 
 static const struct kernel *const kernel_table[IR_OP_COUNT] = {
 #define OP(id, domain, name, versions, min_in, max_in, min_out, max_out, cls, flags, types, infer, \
@@ -34,8 +36,11 @@ static const struct kernel *const kernel_table[IR_OP_COUNT] = {
 
 static const struct kernel *find_kernel(const struct ir_op *op)
 {
+    struct layers layers;
     if (op->kernel)
         return &cpu_kernel_fused;
+    if (layers_find(op, &layers))
+        return &cpu_kernel_layers;
     const struct kernel *kernel = kernel_table[op->info->id];
     return kernel->run && !op->opaque ? kernel : NULL;
 }
