@@ -39,6 +39,7 @@ class Case(NamedTuple):
     low: float = -2.0
     high: float = 2.0
     opset: int = 20
+    layers: int = 1  # of a recurrent operator, one after the other: each has as many constants
 
 
 def regions(count: int, size: float) -> np.ndarray:
@@ -68,6 +69,12 @@ def recurrent(
     if directions == 2:
         attributes["direction"] = "bidirectional"
     return Case(op, [(steps, batch, inputs)], shapes, attributes)
+
+
+def stack(op: str, layers: int, steps: int, batch: int, hidden: int) -> Case:
+    """Layers of as many inputs as states."""
+    one = recurrent(op, steps, batch, hidden, hidden)
+    return one._replace(constants=one.constants * layers, layers=layers)
 
 
 CASES = {
@@ -274,6 +281,34 @@ CASES |= {
     for directions in (1, 2)
 }
 
+# Layers in a row: how many, hidden units, steps and batch.
+CASES |= {
+    f"{op.lower()}_stack_{layers}_{hidden}_{steps}_{batch}": stack(
+        op, layers, steps, batch, hidden
+    )
+    for op in ("LSTM", "GRU")
+    for layers in (2, 3, 4)
+    for hidden in (48, 64, 97, 128, 256, 352, 512)
+    for steps in (10, 100)
+    for batch in (1, 4)
+}
+
+
+def make_nodes(case: Case, names: list[str], outputs: list[str]) -> list:
+    """The operator, or layers of it."""
+    from onnx import helper
+
+    if case.layers == 1:
+        return [helper.make_node(case.op, names, outputs, **case.attributes)]
+    nodes, last = [], names[0]
+    each = (len(names) - 1) // case.layers
+    for i in range(case.layers):
+        own = [last, *names[1 + i * each : 1 + (i + 1) * each]]
+        nodes.append(helper.make_node(case.op, own, [f"y{i}"], **case.attributes))
+        last = outputs[0] if i + 1 == case.layers else f"s{i}"
+        nodes.append(helper.make_node("Squeeze", [f"y{i}", "axes"], [last]))
+    return nodes
+
 
 def write_model(case: Case, path: Path) -> dict[str, np.ndarray]:
     """Also makes the inputs."""
@@ -294,9 +329,10 @@ def write_model(case: Case, path: Path) -> dict[str, np.ndarray]:
     names = [*inputs, *(c.name for c in constants)]
     if case.op == "NonMaxSuppression":  # boxes, which are constant, come first
         names = [names[1], names[0], *names[2:]]
-    node = helper.make_node(case.op, names, outputs, **case.attributes)
+    if case.layers > 1:
+        constants.append(numpy_helper.from_array(ints(1), "axes"))
     graph = helper.make_graph(
-        [node],
+        make_nodes(case, names, outputs),
         case.op,
         [helper.make_tensor_value_info(n, 1, list(v.shape)) for n, v in inputs.items()],
         [
