@@ -84,7 +84,7 @@ static bool same_zero(const double *zeros, int64_t n, int64_t *zero)
 static int threads_of(const struct kernel_args *args, const struct library_cache *cache)
 {
     const struct team *team = args->env->team;
-    return cpu_library_threads(cache->context, team ? team->threads : 1);
+    return cpu_library_byte_threads(cache->context, team ? team->threads : 1);
 }
 
 static bool is_worth_it(int64_t results, int64_t terms)

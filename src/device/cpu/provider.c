@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/plugin.h"
+#include "device/cpu/bytes/bytes.h"
 #include "device/device.h"
 
 const struct cpu_provider *cpu_provider_open(void)
@@ -48,6 +49,12 @@ int cpu_library_threads(struct device_context *context, int threads)
     return engine ? engine->provider->threads(threads) : 0;
 }
 
+int cpu_library_byte_threads(struct device_context *context, int threads)
+{
+    const int found = cpu_library_threads(context, threads);
+    return found || !context->device->library ? found : threads;
+}
+
 void cpu_library_get_ready(struct device_context *context)
 {
     struct cpu_engine *engine = context->device->library ? cpu_engine(context) : NULL;
@@ -64,10 +71,10 @@ static bool is_there(enum library_kind kind, char *why, size_t size)
     return false;
 }
 
+/* By the provider, or without it. */
 static bool sums_bytes(void)
 {
-    const struct cpu_provider *provider = cpu_provider_open();
-    return provider && provider->sums_bytes();
+    return true;
 }
 
 static bool convolves(void)
@@ -79,14 +86,16 @@ static struct library_primitive *make(struct device_context *context,
                                       const struct library_problem *problem)
 {
     struct cpu_engine *engine = cpu_engine(context);
-    return engine ? engine->provider->make(engine, problem) : NULL;
+    struct library_primitive *made = engine ? engine->provider->make(engine, problem) : NULL;
+    return made || problem->dtype == TSSA_FLOAT ? made : bytes_make(problem);
 }
 
 static struct library_primitive *make_packer(struct device_context *context,
                                              const struct library_problem *problem)
 {
     struct cpu_engine *engine = cpu_engine(context);
-    return engine ? engine->provider->make_packer(engine, problem) : NULL;
+    struct library_primitive *made = engine ? engine->provider->make_packer(engine, problem) : NULL;
+    return made || problem->dtype == TSSA_FLOAT ? made : bytes_make(problem);
 }
 
 static const char missed[] =

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The CPU's library: a provider, which is a plugin, and what it needs of a context, opened when a
- * kernel first has a problem that is worth it. Where it declines, the reference kernel
- * (kernels/cpu) computes instead.
+ * kernel first has a problem that is worth it. Where it declines, products and convolutions of
+ * bytes are computed without it (device/cpu/bytes), and others by the reference kernel
+ * (kernels/cpu).
  */
 #ifndef TSSA_DEVICE_CPU_PROVIDER_H
 #define TSSA_DEVICE_CPU_PROVIDER_H
@@ -19,8 +20,6 @@ struct cpu_provider {
     void (*close)(struct cpu_engine *engine);
     /* How many threads compute where so many are allowed: fewer inside of a parallel region. */
     int (*threads)(int threads);
-    /* Whether sums of products of bytes are exact; else it declines them. */
-    bool (*sums_bytes)(void);
     /* Does now, once for each engine, what the first product of float32 of a process would wait
      * for: oneDNN compiles all of its sgemm then, in 13 to 30 ms. */
     void (*get_ready)(struct cpu_engine *engine);
@@ -34,7 +33,7 @@ struct cpu_provider {
 /* The plugin, and its symbol: const struct cpu_provider *(void). Its number is that of the tables
  * above: a plugin that has others is not taken. */
 #define CPU_PROVIDER_PLUGIN "tssa-onednn"
-#define CPU_PROVIDER_SYMBOL "tssa_plugin_provider_10"
+#define CPU_PROVIDER_SYMBOL "tssa_plugin_provider_11"
 
 /* NULL when there is no plugin. Opens it. */
 const struct cpu_provider *cpu_provider_open(void);
@@ -43,6 +42,8 @@ extern const struct device_library cpu_library;
 
 /* `threads` of a problem for which so many are allowed; 0: there is no library. */
 int cpu_library_threads(struct device_context *context, int threads);
+/* The same of problems of bytes, for which there is one without a provider, too. */
+int cpu_library_byte_threads(struct device_context *context, int threads);
 /* get_ready of the engine, if there is one. */
 void cpu_library_get_ready(struct device_context *context);
 /*

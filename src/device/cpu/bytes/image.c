@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device/cpu/bytes/image.h"
+
+#include <string.h>
+
+#include "base/clones.h"
+
+#define INLINE static inline __attribute__((always_inline))
+#define LINE (CONV_MAX_RANK - 1) /* the axis whose pixels are neighbours */
+
+void image_open(const struct conv_problem *problem, bool is_signed, struct image *image)
+{
+    *image = (struct image){.channels = problem->in_channels,
+                            .used = problem->in_channels / problem->groups,
+                            .pixels = 1,
+                            .windows = 1,
+                            .taps = 1,
+                            .zero = (int32_t)problem->x_zero,
+                            .is_signed = is_signed};
+    for (int i = 0; i < CONV_MAX_RANK; i++) {
+        const int from = i - (int)(CONV_MAX_RANK - problem->rank);
+        const bool there = from >= 0;
+        image->in[i] = there ? problem->in[from] : 1;
+        image->out[i] = there ? problem->out[from] : 1;
+        image->kernel[i] = there ? problem->kernel[from] : 1;
+        image->stride[i] = there ? problem->stride[from] : 1;
+        image->dilation[i] = there ? problem->dilation[from] : 1;
+        image->pad[i] = there ? problem->pad_begin[from] : 0;
+        image->pixels *= image->in[i];
+        image->windows *= image->out[i];
+        image->taps *= image->kernel[i];
+    }
+}
+
+void image_window_of(const struct image *image, int64_t row, struct image_window *window)
+{
+    int64_t rest = row % image->windows;
+    window->batch = row / image->windows;
+    for (int i = LINE; i >= 0; i--) {
+        window->at[i] = rest % image->out[i] * image->stride[i] - image->pad[i];
+        rest /= image->out[i];
+    }
+}
+
+/* In the same line without a division. */
+void image_next_window(const struct image *image, int64_t row, struct image_window *window)
+{
+    const int64_t next = window->at[LINE] + image->stride[LINE];
+    if (next <= (image->out[LINE] - 1) * image->stride[LINE] - image->pad[LINE])
+        window->at[LINE] = next;
+    else
+        image_window_of(image, row + 1, window);
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+#define LANES 16
+
+/* Whole vectors, where that reads nothing behind the image. */
+INLINE void widen(const struct image *image, const uint8_t *from, const uint8_t *end, int64_t n,
+                  int16_t *restrict to)
+{
+    const int64_t whole = (n + LANES - 1) / LANES * LANES,
+                  vectors = end - from >= whole ? whole : 0;
+    const int32_t zero = image->zero;
+    if (image->is_signed) {
+        for (int64_t i = 0; i < vectors; i += LANES)
+            for (int64_t j = i; j < i + LANES; j++)
+                to[j] = (int16_t)((int8_t)from[j] - zero);
+        for (int64_t i = vectors; i < n; i++)
+            to[i] = (int16_t)((int8_t)from[i] - zero);
+    } else {
+        for (int64_t i = 0; i < vectors; i += LANES)
+            for (int64_t j = i; j < i + LANES; j++)
+                to[j] = (int16_t)(from[j] - zero);
+        for (int64_t i = vectors; i < n; i++)
+            to[i] = (int16_t)(from[i] - zero);
+    }
+}
+
+/* Where a row's next bytes go, `at` of them from the window's first one; those outside of
+ * [begin, end) go nowhere. */
+struct writer {
+    const struct image *image;
+    const uint8_t *last; /* the image's end */
+    int64_t at, begin, end;
+    int16_t *to;
+};
+
+/* `from` NULL: zero points. */
+INLINE void put(struct writer *w, const uint8_t *from, int64_t n)
+{
+    const int64_t first = w->at > w->begin ? w->at : w->begin,
+                  end = w->at + n < w->end ? w->at + n : w->end;
+    if (first < end && from)
+        widen(w->image, from + (first - w->at), w->last, end - first, w->to + (first - w->begin));
+    else if (first < end)
+        memset(w->to + (first - w->begin), 0, (size_t)(end - first) * sizeof *w->to);
+    w->at += n;
+}
+
+INLINE bool is_inside(int64_t at, int64_t size)
+{
+    return at >= 0 && at < size;
+}
+
+/* Elements of a window in one line of the image, whose first pixel's channels of the group are at
+ * `line`. */
+INLINE void put_line(struct writer *w, const uint8_t *line, int64_t at)
+{
+    const struct image *image = w->image;
+    const int64_t kernel = image->kernel[LINE], size = image->in[LINE],
+                  step = image->dilation[LINE], channels = image->channels;
+    if (step != 1 || image->used != channels) {
+        for (int64_t t = 0; t < kernel; t++, at += step)
+            put(w, is_inside(at, size) ? line + at * channels : NULL, image->used);
+        return;
+    }
+    const int64_t begin = at < 0 ? -at : 0, end = size - at < kernel ? size - at : kernel;
+    if (begin >= end) {
+        put(w, NULL, kernel * channels);
+        return;
+    }
+    put(w, NULL, begin * channels);
+    put(w, line + (at + begin) * channels, (end - begin) * channels);
+    put(w, NULL, (kernel - end) * channels);
+}
+
+INLINE void put_window(struct writer *w, const uint8_t *image_of_batch, const int64_t *at)
+{
+    const struct image *image = w->image;
+    for (int64_t i = 0; i < image->kernel[0]; i++)
+        for (int64_t j = 0; j < image->kernel[1]; j++) {
+            const int64_t plane = at[0] + i * image->dilation[0],
+                          line = at[1] + j * image->dilation[1];
+            if (is_inside(plane, image->in[0]) && is_inside(line, image->in[1]))
+                put_line(w,
+                         image_of_batch +
+                             (plane * image->in[1] + line) * image->in[LINE] * image->channels,
+                         at[LINE]);
+            else
+                put(w, NULL, image->kernel[LINE] * image->used);
+        }
+}
+
+VECTOR_PROCEDURE(gather_windows, (const struct image *image, const struct image_part *p),
+                 (image, p))
+{
+    const int64_t columns = p->end - p->begin;
+    struct image_window window;
+    image_window_of(image, p->row, &window);
+    for (int64_t r = 0; r < p->rows; r++) {
+        int16_t *to = p->to + r * p->width;
+        struct writer w = {image, p->bytes.end, 0, p->begin, p->end, to};
+        put_window(&w,
+                   p->bytes.first + window.batch * image->pixels * image->channels +
+                       p->group * image->used,
+                   window.at);
+        if (columns % 2)
+            to[columns] = 0;
+        image_next_window(image, p->row + r, &window);
+    }
+}
+
+/* Windows of one pixel, which are all pixels. */
+static bool is_matrix(const struct image *image)
+{
+    bool same = image->taps == 1;
+    for (int i = 0; i < CONV_MAX_RANK; i++)
+        same &= image->stride[i] == 1 && image->pad[i] == 0 && image->out[i] == image->in[i];
+    return same;
+}
+
+VECTOR_PROCEDURE(gather_pixels, (const struct image *image, const struct image_part *p), (image, p))
+{
+    const int64_t columns = p->end - p->begin;
+    const uint8_t *from =
+        p->bytes.first + p->row * image->channels + p->group * image->used + p->begin;
+    if (columns == image->channels && columns == p->width) {
+        widen(image, from, p->bytes.end, p->rows * columns, p->to);
+        return;
+    }
+    for (int64_t r = 0; r < p->rows; r++) {
+        int16_t *to = p->to + r * p->width;
+        widen(image, from + r * image->channels, p->bytes.end, columns, to);
+        if (columns % 2)
+            to[columns] = 0;
+    }
+}
+
+void image_gather(const struct image *image, const struct image_part *part)
+{
+    if (is_matrix(image))
+        gather_pixels(image, part);
+    else
+        gather_windows(image, part);
+}

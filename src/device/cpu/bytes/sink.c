@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device/cpu/bytes/sink.h"
+
+#include <string.h>
+
+/* Elements of a row to the next channel, and the place of its first channel. */
+static int64_t apart(const struct sink *sink)
+{
+    return sink->channels_first ? sink->windows : 1;
+}
+
+static int64_t place(const struct sink *sink, int64_t channel, int64_t row)
+{
+    if (!sink->channels_first)
+        return row * sink->channels + channel;
+    return (row / sink->windows * sink->channels + channel) * sink->windows + row % sink->windows;
+}
+
+static void keep(const struct sink *sink, int64_t channel, int columns, int64_t row, int64_t rows,
+                 const int32_t *sums)
+{
+    const int64_t step = apart(sink);
+    for (int64_t r = 0; r < rows; r++, sums += TILE_COLUMNS) {
+        int32_t *to = (int32_t *)sink->y + place(sink, channel, row + r);
+        if (step == 1)
+            memcpy(to, sums, (size_t)columns * sizeof *to);
+        for (int c = 0; c < columns && step != 1; c++)
+            to[c * step] = sums[c];
+    }
+}
+
+static void open_quantizer(const struct sink *sink, int64_t channel, int columns,
+                           struct tile_quantizer *q)
+{
+    *q = (struct tile_quantizer){.zero = (int32_t)sink->quantizer->zero,
+                                 .is_signed = sink->quantizer->dtype == TSSA_INT8};
+    if (sink->bias)
+        memcpy(q->bias, sink->bias + channel, (size_t)columns * sizeof *q->bias);
+    memcpy(q->factors, sink->quantizer->factors + channel, (size_t)columns * sizeof *q->factors);
+}
+
+/* What is no whole panel, or does not lie side by side. */
+static void scatter(const struct sink *sink, const struct tile_quantizer *q, int64_t channel,
+                    int columns, int64_t row, int64_t rows, const int32_t *sums)
+{
+    const int64_t step = apart(sink);
+    for (int64_t r = 0; r < rows; r++) {
+        uint8_t bytes[TILE_COLUMNS], *to = (uint8_t *)sink->y + place(sink, channel, row + r);
+        tile_quantize(q, 1, sums + r * TILE_COLUMNS, bytes, 0);
+        for (int c = 0; c < columns; c++)
+            to[c * step] = bytes[c];
+    }
+}
+
+void sink_store(const struct sink *sink, int64_t channel, int columns, int64_t row, int64_t rows,
+                const int32_t *sums)
+{
+    struct tile_quantizer q;
+    if (!sink->quantizer) {
+        keep(sink, channel, columns, row, rows, sums);
+        return;
+    }
+    open_quantizer(sink, channel, columns, &q);
+    if (columns == TILE_COLUMNS && apart(sink) == 1)
+        tile_quantize(&q, rows, sums, (uint8_t *)sink->y + place(sink, channel, row),
+                      sink->channels);
+    else
+        scatter(sink, &q, channel, columns, row, rows, sums);
+}
