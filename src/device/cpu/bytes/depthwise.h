@@ -20,6 +20,7 @@ struct depthwise {
     const struct image *image;
     const void *packed;
     struct image_bytes bytes;
+    const int32_t *bias; /* NULL: none */
     const struct sink *sink;
     void *scratch;
 };

@@ -55,34 +55,51 @@ void image_next_window(const struct image *image, int64_t row, struct image_wind
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
 #define LANES 16
+#define SIGN_BIT 0x80
 
-/* Whole vectors, where that reads nothing behind the image. */
-INLINE void widen(const struct image *image, const uint8_t *from, const uint8_t *end, int64_t n,
-                  int16_t *restrict to)
+/* Bytes are taken as UINT8, of INT8 those that are 128 larger, as is their zero point. */
+struct widening {
+    uint8_t flip;
+    int16_t zero;
+    const uint8_t *end; /* the image's, behind which nothing is read */
+};
+
+INLINE int16_t wide(const struct widening *w, uint8_t byte)
 {
-    const int64_t whole = (n + LANES - 1) / LANES * LANES,
-                  vectors = end - from >= whole ? whole : 0;
-    const int32_t zero = image->zero;
-    if (image->is_signed) {
-        for (int64_t i = 0; i < vectors; i += LANES)
-            for (int64_t j = i; j < i + LANES; j++)
-                to[j] = (int16_t)((int8_t)from[j] - zero);
-        for (int64_t i = vectors; i < n; i++)
-            to[i] = (int16_t)((int8_t)from[i] - zero);
-    } else {
-        for (int64_t i = 0; i < vectors; i += LANES)
-            for (int64_t j = i; j < i + LANES; j++)
-                to[j] = (int16_t)(from[j] - zero);
-        for (int64_t i = vectors; i < n; i++)
-            to[i] = (int16_t)(from[i] - zero);
+    return (int16_t)((byte ^ w->flip) - w->zero);
+}
+
+/* A multiple of LANES. */
+INLINE void widen_vectors(const struct widening *w, const uint8_t *from, int64_t n,
+                          int16_t *restrict to)
+{
+    const struct widening own = *w;
+    for (int64_t i = 0; i < n; i += LANES)
+        for (int64_t j = i; j < i + LANES; j++)
+            to[j] = wide(&own, from[j]);
+}
+
+INLINE int64_t whole(int64_t n)
+{
+    return (n + LANES - 1) / LANES * LANES;
+}
+
+/* Whole vectors, where there are such. */
+INLINE void widen(const struct widening *w, const uint8_t *from, int64_t n, int16_t *restrict to)
+{
+    if (w->end - from >= whole(n)) {
+        widen_vectors(w, from, n, to);
+        return;
     }
+    for (int64_t i = 0; i < n; i++)
+        to[i] = wide(w, from[i]);
 }
 
 /* Where a row's next bytes go, `at` of them from the window's first one; those outside of
  * [begin, end) go nowhere. */
 struct writer {
     const struct image *image;
-    const uint8_t *last; /* the image's end */
+    const struct widening *widening;
     int64_t at, begin, end;
     int16_t *to;
 };
@@ -93,7 +110,7 @@ INLINE void put(struct writer *w, const uint8_t *from, int64_t n)
     const int64_t first = w->at > w->begin ? w->at : w->begin,
                   end = w->at + n < w->end ? w->at + n : w->end;
     if (first < end && from)
-        widen(w->image, from + (first - w->at), w->last, end - first, w->to + (first - w->begin));
+        widen(w->widening, from + (first - w->at), end - first, w->to + (first - w->begin));
     else if (first < end)
         memset(w->to + (first - w->begin), 0, (size_t)(end - first) * sizeof *w->to);
     w->at += n;
@@ -143,21 +160,74 @@ INLINE void put_window(struct writer *w, const uint8_t *image_of_batch, const in
         }
 }
 
+/* Is all of the window in the image, where its elements in a line lie side by side, all are wanted,
+ * and vectors may be read to the end of each line? */
+INLINE bool is_within(const struct image *image, const struct image_part *p, const int64_t *at)
+{
+    bool within = image->dilation[LINE] == 1 && image->used == image->channels && p->begin == 0 &&
+                  p->end == image->taps * image->channels;
+    for (int i = 0; i < CONV_MAX_RANK; i++)
+        within &= at[i] >= 0 && at[i] + (image->kernel[i] - 1) * image->dilation[i] < image->in[i];
+    return within;
+}
+
+/* Bytes from the image's beginning. */
+INLINE int64_t place_of(const struct image *image, int64_t plane, int64_t line, int64_t pixel)
+{
+    return ((plane * image->in[1] + line) * image->in[LINE] + pixel) * image->channels;
+}
+
+INLINE void put_lines(const struct image *image, const struct widening *w, const uint8_t *from,
+                      const int64_t *at, int16_t *to)
+{
+    const int64_t n = image->kernel[LINE] * image->channels,
+                  line = place_of(image, 0, image->dilation[1], 0),
+                  plane = place_of(image, image->dilation[0], 0, 0);
+    from += place_of(image, at[0], at[1], at[LINE]);
+    for (int64_t i = 0; i < image->kernel[0]; i++, from += plane) {
+        const uint8_t *in_plane = from;
+        for (int64_t j = 0; j < image->kernel[1]; j++, to += n, in_plane += line)
+            widen_vectors(w, in_plane, n, to);
+    }
+}
+
+/* Where the bytes end that vectors of the window read. */
+INLINE int64_t end_of(const struct image *image, const int64_t *at)
+{
+    return place_of(image, at[0] + (image->kernel[0] - 1) * image->dilation[0],
+                    at[1] + (image->kernel[1] - 1) * image->dilation[1], at[LINE]) +
+           whole(image->kernel[LINE] * image->channels);
+}
+
+INLINE struct widening widening_of(const struct image *image, const struct image_part *p)
+{
+    const uint8_t flip = image->is_signed ? SIGN_BIT : 0;
+    return (struct widening){flip, (int16_t)(image->zero + flip), p->bytes.end};
+}
+
+/* What is behind a row's columns. */
+INLINE void clear(const struct image_part *p, int16_t *to)
+{
+    for (int64_t i = p->end - p->begin; i % p->whole != 0; i++)
+        to[i] = 0;
+}
+
 VECTOR_PROCEDURE(gather_windows, (const struct image *image, const struct image_part *p),
                  (image, p))
 {
-    const int64_t columns = p->end - p->begin;
+    const struct widening widening = widening_of(image, p);
     struct image_window window;
     image_window_of(image, p->row, &window);
     for (int64_t r = 0; r < p->rows; r++) {
         int16_t *to = p->to + r * p->width;
-        struct writer w = {image, p->bytes.end, 0, p->begin, p->end, to};
-        put_window(&w,
-                   p->bytes.first + window.batch * image->pixels * image->channels +
-                       p->group * image->used,
-                   window.at);
-        if (columns % 2)
-            to[columns] = 0;
+        const uint8_t *from = p->bytes.first + window.batch * image->pixels * image->channels +
+                              p->group * image->used;
+        struct writer w = {image, &widening, 0, p->begin, p->end, to};
+        if (is_within(image, p, window.at) && end_of(image, window.at) <= p->bytes.end - from)
+            put_lines(image, &widening, from, window.at, to);
+        else
+            put_window(&w, from, window.at);
+        clear(p, to);
         image_next_window(image, p->row + r, &window);
     }
 }
@@ -174,17 +244,17 @@ static bool is_matrix(const struct image *image)
 VECTOR_PROCEDURE(gather_pixels, (const struct image *image, const struct image_part *p), (image, p))
 {
     const int64_t columns = p->end - p->begin;
+    const struct widening w = widening_of(image, p);
     const uint8_t *from =
         p->bytes.first + p->row * image->channels + p->group * image->used + p->begin;
-    if (columns == image->channels && columns == p->width) {
-        widen(image, from, p->bytes.end, p->rows * columns, p->to);
+    if (columns == image->channels && columns == p->width && columns % p->whole == 0) {
+        widen(&w, from, p->rows * columns, p->to);
         return;
     }
     for (int64_t r = 0; r < p->rows; r++) {
         int16_t *to = p->to + r * p->width;
-        widen(image, from + r * image->channels, p->bytes.end, columns, to);
-        if (columns % 2)
-            to[columns] = 0;
+        widen(&w, from + r * image->channels, columns, to);
+        clear(p, to);
     }
 }
 

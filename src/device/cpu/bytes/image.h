@@ -37,12 +37,12 @@ struct image_bytes {
 };
 
 /* Columns [begin, end) of rows [row, row + rows), of a group, less the zero point, to rows `width`
- * elements apart, which is end - begin at least; the last one of an odd number is 0 in the column
- * behind. Up to IMAGE_SLACK elements behind the last row are overwritten. */
+ * elements apart, which is end - begin at least; behind are zeros up to a multiple of `whole`. Up
+ * to IMAGE_SLACK elements behind the last row are overwritten. */
 #define IMAGE_SLACK 32
 struct image_part {
     struct image_bytes bytes;
-    int64_t group, row, rows, begin, end, width;
+    int64_t group, row, rows, begin, end, width, whole;
     int16_t *to;
 };
 

@@ -14,8 +14,9 @@
 #include "device/cpu/bytes/sink.h"
 #include "device/cpu/bytes/tiles.h"
 
-#define MOST_TERMS 512 /* of a stretch: a panel of it is half of a first cache */
-#define BLOCK 96       /* rows, of which a stretch is a part of a second cache */
+#define MOST_TERMS 640 /* of a stretch: a panel of it is half of a first cache */
+#define MOST_ROWS 384  /* of a block, which is a part of a second cache */
+#define FEW_ROWS 144
 #define MOST_PANELS 24 /* whose sums are kept from one stretch to the next */
 #define PART (1 << 18) /* products that are worth a thread */
 
@@ -36,16 +37,17 @@ struct primitive {
     int64_t b_row, b_column;
     int32_t b_zero;
     int64_t groups, rows, columns, terms; /* of a group but for rows */
-    int64_t panels, stretch, stretches, width;
-    int64_t parts; /* for threads: of rows, or of panels */
-    bool shares_panels;
-    size_t part_bytes; /* of scratch memory, behind which the turned image is */
+    int64_t panels, stretch, stretches, width, block;
+    int64_t parts;               /* for threads: of rows, or of panels */
+    bool shares_panels, crosses; /* tiles.h */
+    size_t part_bytes;           /* of scratch memory, behind which the turned image is */
 };
 
 struct job {
     const struct primitive *p;
     struct image_bytes bytes;
     const int8_t *weights;
+    const int32_t *bias; /* NULL: none */
     struct sink sink;
     char *scratch;
 };
@@ -81,7 +83,7 @@ static size_t aligned(size_t bytes)
 
 static size_t a_bytes(const struct primitive *p)
 {
-    return aligned((size_t)(BLOCK * p->width + IMAGE_SLACK) * sizeof(int16_t));
+    return aligned((size_t)(p->block * p->width + IMAGE_SLACK) * sizeof(int16_t));
 }
 
 static size_t b_bytes(const struct primitive *p)
@@ -92,7 +94,7 @@ static size_t b_bytes(const struct primitive *p)
 static size_t sums_bytes(const struct primitive *p)
 {
     const int64_t panels = p->stretches > 1 ? least(p->panels, MOST_PANELS) : 1;
-    return (size_t)(panels * BLOCK * TILE_COLUMNS) * sizeof(int32_t);
+    return (size_t)(panels * p->block * TILE_COLUMNS) * sizeof(int32_t);
 }
 
 static int columns_of(const struct primitive *p, int64_t panel)
@@ -103,47 +105,88 @@ static int columns_of(const struct primitive *p, int64_t panel)
 static void find_panel(const struct job *job, const struct stretch *s, int64_t panel, int16_t *b)
 {
     const struct primitive *p = job->p;
-    const int64_t terms = s->end - s->begin, pairs = (p->terms + 1) / 2;
+    const int64_t terms = s->end - s->begin;
     if (p->is_product)
         tile_pack(terms, columns_of(p, panel),
                   job->weights + s->begin * p->b_row + panel * TILE_COLUMNS * p->b_column, p->b_row,
                   p->b_column, p->b_zero, b);
     else
-        tile_widen((terms + 1) / 2 * 2 * TILE_COLUMNS,
+        tile_widen(tile_terms(terms) * TILE_COLUMNS,
                    job->weights +
-                       ((s->group * p->panels + panel) * pairs * 2 + s->begin) * TILE_COLUMNS,
+                       ((s->group * p->panels + panel) * tile_terms(p->terms) + s->begin) *
+                           TILE_COLUMNS,
                    b);
+}
+
+/* What sums of a panel begin with: in the first stretch its bias. */
+static void find_starts(const struct job *job, const struct stretch *s, int64_t channel,
+                        int columns, const int16_t *b, int32_t *starts)
+{
+    memset(starts, 0, TILE_COLUMNS * sizeof *starts);
+    if (job->bias && s->begin == 0)
+        memcpy(starts, job->bias + channel, (size_t)columns * sizeof *starts);
+    if (job->p->crosses)
+        tile_column_starts(tile_terms(s->end - s->begin), b, starts);
+}
+
+static void multiply_panel(const struct job *job, const struct part *part, const struct stretch *s,
+                           int64_t panel, struct tile_panel tile)
+{
+    const struct primitive *p = job->p;
+    const int columns = columns_of(p, panel);
+    const int64_t channel = s->group * p->columns + panel * TILE_COLUMNS;
+    struct tile_quantizer quantizer;
+    int32_t starts[TILE_COLUMNS];
+    find_panel(job, s, panel, part->b);
+    find_starts(job, s, channel, columns, part->b, starts);
+    tile.starts = starts;
+    if (p->stretches > 1)
+        tile.sums += (panel - s->first_panel) * p->block * TILE_COLUMNS;
+    tile.bytes = s->end == p->terms ? sink_bytes(&job->sink, channel, columns, s->row) : NULL;
+    if (tile.bytes) {
+        sink_quantizer(&job->sink, channel, columns, &quantizer);
+        tile.quantizer = &quantizer;
+    }
+    tile_multiply(&tile);
+    if (s->end == p->terms && !tile.bytes)
+        sink_store(&job->sink, channel, columns, s->row, s->rows, tile.sums);
 }
 
 static void multiply_stretch(const struct job *job, const struct part *part,
                              const struct stretch *s)
 {
     const struct primitive *p = job->p;
-    const struct image_part rows = {job->bytes, s->group, s->row,   s->rows,
-                                    s->begin,   s->end,   p->width, part->a};
+    const struct image_part rows = {.bytes = job->bytes,
+                                    .group = s->group,
+                                    .row = s->row,
+                                    .rows = s->rows,
+                                    .begin = s->begin,
+                                    .end = s->end,
+                                    .width = p->width,
+                                    .whole = TILE_TERMS,
+                                    .to = part->a};
+    int32_t row_starts[MOST_ROWS];
+    const struct tile_panel tile = {.rows = s->rows,
+                                    .terms = tile_terms(s->end - s->begin),
+                                    .a = part->a,
+                                    .a_row = p->width,
+                                    .b = part->b,
+                                    .row_starts = p->crosses ? row_starts : NULL,
+                                    .adds = s->begin > 0,
+                                    .sums = part->sums,
+                                    .step = job->sink.channels};
     image_gather(&p->image, &rows);
-    for (int64_t panel = s->first_panel; panel < s->end_panel; panel++) {
-        const int64_t kept = p->stretches > 1 ? panel - s->first_panel : 0;
-        const struct tile_panel tile = {.rows = s->rows,
-                                        .pairs = (s->end - s->begin + 1) / 2,
-                                        .a = part->a,
-                                        .a_row = p->width,
-                                        .b = part->b,
-                                        .adds = s->begin > 0,
-                                        .sums = part->sums + kept * BLOCK * TILE_COLUMNS};
-        find_panel(job, s, panel, part->b);
-        tile_multiply(&tile);
-        if (s->end == p->terms)
-            sink_store(&job->sink, s->group * p->columns + panel * TILE_COLUMNS,
-                       columns_of(p, panel), s->row, s->rows, tile.sums);
-    }
+    if (p->crosses)
+        tile_row_starts(tile.rows, tile.terms, tile.a, tile.a_row, row_starts);
+    for (int64_t panel = s->first_panel; panel < s->end_panel; panel++)
+        multiply_panel(job, part, s, panel, tile);
 }
 
 static void compute_panels(const struct job *job, const struct part *part, struct stretch s)
 {
     const struct primitive *p = job->p;
-    for (s.row = part->first_row; s.row < part->end_row; s.row += BLOCK) {
-        s.rows = least(part->end_row - s.row, BLOCK);
+    for (s.row = part->first_row; s.row < part->end_row; s.row += p->block) {
+        s.rows = least(part->end_row - s.row, p->block);
         for (s.begin = 0; s.begin < p->terms; s.begin += p->stretch) {
             s.end = least(s.begin + p->stretch, p->terms);
             multiply_stretch(job, part, &s);
@@ -193,8 +236,8 @@ static void compute_parts(void *context, int64_t begin, int64_t end)
 static void compute_windows(void *context, int64_t begin, int64_t end)
 {
     const struct job *job = context;
-    const struct depthwise work = {&job->p->image, job->weights, job->bytes, &job->sink,
-                                   job->scratch};
+    const struct depthwise work = {&job->p->image, job->weights, job->bytes,
+                                   job->bias,      &job->sink,   job->scratch};
     for (int64_t i = begin; i < end; i++)
         depthwise_run(&work, share(job->p->rows, i, job->p->parts),
                       share(job->p->rows, i + 1, job->p->parts));
@@ -234,8 +277,8 @@ static bool run(const struct library_primitive *base, struct device_stream *stre
     const struct primitive *p = (const struct primitive *)base;
     struct job job = {.p = p,
                       .weights = at(call->operands[LIBRARY_WEIGHTS]),
+                      .bias = at(call->operands[LIBRARY_BIAS]),
                       .sink = {.quantizer = p->quantizer,
-                               .bias = at(call->operands[LIBRARY_BIAS]),
                                .y = at(call->result),
                                .channels = p->groups * p->columns,
                                .windows = p->image.windows,
@@ -246,7 +289,8 @@ static bool run(const struct library_primitive *base, struct device_stream *stre
         return false;
     open_image(&job, at(call->operands[0]));
     if (p->is_depthwise) {
-        const struct depthwise work = {&p->image, job.weights, job.bytes, &job.sink, job.scratch};
+        const struct depthwise work = {&p->image, job.weights, job.bytes,
+                                       job.bias,  &job.sink,   job.scratch};
         depthwise_open(&work);
         team_for(&p->team, p->parts, 1, compute_windows, &job);
     } else {
@@ -270,7 +314,7 @@ static bool pack(const struct library_primitive *base, const void *weights, void
                  void *scratch)
 {
     const struct primitive *p = (const struct primitive *)base;
-    const int64_t panel_bytes = (p->terms + 1) / 2 * 2 * TILE_COLUMNS;
+    const int64_t panel_bytes = tile_terms(p->terms) * TILE_COLUMNS;
     const int8_t *w = weights;
     int8_t *to = packed;
     (void)scratch;
@@ -306,17 +350,21 @@ static void divide(struct primitive *p, int64_t threads)
     const double work = (double)p->rows * (double)p->columns * (double)p->terms * (double)p->groups;
     const int64_t worth = work / PART < (double)threads ? (int64_t)(work / PART) : threads,
                   parts = worth > 1 ? worth : 1;
-    p->shares_panels = !p->is_depthwise && p->panels >= parts && p->rows < 2 * BLOCK * parts;
+    p->shares_panels = !p->is_depthwise && p->panels >= parts && p->rows < 2 * FEW_ROWS * parts;
     p->parts = least(parts, p->shares_panels ? p->panels : p->rows);
     team_open(&p->team, (int)p->parts);
 }
 
-/* Terms of a stretch are even, so that pairs are not cut, and rows are no power of two apart. */
+/* Terms of a stretch are what a panel has whole, and rows are no power of two apart. */
 static void measure(struct primitive *p)
 {
     p->panels = (p->columns + TILE_COLUMNS - 1) / TILE_COLUMNS;
     p->stretches = (p->terms + MOST_TERMS - 1) / MOST_TERMS;
-    p->stretch = ((p->terms + p->stretches - 1) / p->stretches + 1) / 2 * 2;
+    p->stretch = tile_terms((p->terms + p->stretches - 1) / p->stretches);
+    const int64_t most = p->stretch * MOST_ROWS > MOST_TERMS * FEW_ROWS ? FEW_ROWS : MOST_ROWS,
+                  blocks = (p->rows + most - 1) / most, rows = (p->rows + blocks - 1) / blocks;
+    p->block = (rows + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
+    p->crosses = tile_crosses(p->stretch, p->columns);
     p->width = p->stretch + (p->stretch % 256 == 0 ? TILE_COLUMNS : 0);
 }
 
@@ -331,7 +379,7 @@ static void measure_memory(struct primitive *p)
         p->base.packed_bytes = depthwise_packed_bytes(&p->image);
     else if (!p->is_product)
         p->base.packed_bytes =
-            (size_t)(p->groups * p->panels * ((p->terms + 1) / 2) * 2 * TILE_COLUMNS);
+            (size_t)(p->groups * p->panels * tile_terms(p->terms) * TILE_COLUMNS);
 }
 
 static bool describe_conv(struct primitive *p, const struct library_problem *problem)

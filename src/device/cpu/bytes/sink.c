@@ -29,14 +29,19 @@ static void keep(const struct sink *sink, int64_t channel, int columns, int64_t 
     }
 }
 
-static void open_quantizer(const struct sink *sink, int64_t channel, int columns,
-                           struct tile_quantizer *q)
+void sink_quantizer(const struct sink *sink, int64_t channel, int columns,
+                    struct tile_quantizer *quantizer)
 {
-    *q = (struct tile_quantizer){.zero = (int32_t)sink->quantizer->zero,
-                                 .is_signed = sink->quantizer->dtype == TSSA_INT8};
-    if (sink->bias)
-        memcpy(q->bias, sink->bias + channel, (size_t)columns * sizeof *q->bias);
-    memcpy(q->factors, sink->quantizer->factors + channel, (size_t)columns * sizeof *q->factors);
+    *quantizer = (struct tile_quantizer){.zero = (int32_t)sink->quantizer->zero,
+                                         .is_signed = sink->quantizer->dtype == TSSA_INT8};
+    memcpy(quantizer->factors, sink->quantizer->factors + channel,
+           (size_t)columns * sizeof *quantizer->factors);
+}
+
+uint8_t *sink_bytes(const struct sink *sink, int64_t channel, int columns, int64_t row)
+{
+    const bool lies = sink->quantizer && columns == TILE_COLUMNS && apart(sink) == 1;
+    return lies ? (uint8_t *)sink->y + place(sink, channel, row) : NULL;
 }
 
 /* What is no whole panel, or does not lie side by side. */
@@ -60,10 +65,10 @@ void sink_store(const struct sink *sink, int64_t channel, int columns, int64_t r
         keep(sink, channel, columns, row, rows, sums);
         return;
     }
-    open_quantizer(sink, channel, columns, &q);
-    if (columns == TILE_COLUMNS && apart(sink) == 1)
-        tile_quantize(&q, rows, sums, (uint8_t *)sink->y + place(sink, channel, row),
-                      sink->channels);
+    sink_quantizer(sink, channel, columns, &q);
+    uint8_t *bytes = sink_bytes(sink, channel, columns, row);
+    if (bytes)
+        tile_quantize(&q, rows, sums, bytes, sink->channels);
     else
         scatter(sink, &q, channel, columns, row, rows, sums);
 }

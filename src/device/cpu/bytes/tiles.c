@@ -12,81 +12,188 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
+/* ---- Quantizing ------------------------------------------------------------------------------ */
+
+static void quantize_base(const struct tile_quantizer *q, const int32_t *sums, uint8_t *to)
+{
+    const float zero = (float)q->zero, low = q->is_signed ? INT8_MIN : 0,
+                high = q->is_signed ? INT8_MAX : UINT8_MAX;
+    for (int c = 0; c < TILE_COLUMNS; c++) {
+        float value = rintf((float)sums[c] * q->factors[c]) + zero;
+        value = value > low ? value : low;
+        to[c] = (uint8_t)(int32_t)(value < high ? value : high);
+    }
+}
+
+#ifdef VECTOR_V3
+#define LANES 8
+/* Beyond INT16, and within INT32: larger ones would become negative. What is below does not. */
+#define LARGE 1e9F
+
+VECTOR_V3 INLINE void scale_v3(const float *factors, const __m256i *sums, __m256i *scaled)
+{
+    const __m256 product = _mm256_mul_ps(_mm256_cvtepi32_ps(*sums), _mm256_loadu_ps(factors));
+    *scaled = _mm256_cvtps_epi32(_mm256_min_ps(product, _mm256_set1_ps(LARGE)));
+}
+
+/* What saturates in 16 bits does so in 8, with whatever zero point. */
+VECTOR_V3 INLINE void quantize_v3(const struct tile_quantizer *q, const __m256i *sums, uint8_t *to)
+{
+    __m256i left, right;
+    scale_v3(q->factors, sums, &left);
+    scale_v3(q->factors + LANES, sums + 1, &right);
+    const __m256i mixed = _mm256_packs_epi32(left, right),
+                  shifted = _mm256_adds_epi16(_mm256_permute4x64_epi64(mixed, 0xD8),
+                                              _mm256_set1_epi16((int16_t)q->zero));
+    const __m128i low = _mm256_castsi256_si128(shifted),
+                  high = _mm256_extracti128_si256(shifted, 1);
+    _mm_storeu_si128((void *)to,
+                     q->is_signed ? _mm_packs_epi16(low, high) : _mm_packus_epi16(low, high));
+}
+
+VECTOR_V3 static void quantize_rows_v3(const struct tile_quantizer *q, int64_t rows,
+                                       const int32_t *sums, uint8_t *to, int64_t step)
+{
+    const struct tile_quantizer own = *q; /* which no byte that is written can change */
+    for (int64_t r = 0; r < rows; r++)
+        quantize_v3(&own, (const __m256i *)(const void *)(sums + r * TILE_COLUMNS), to + r * step);
+}
+#endif
+
+void tile_quantize(const struct tile_quantizer *quantizer, int64_t rows, const int32_t *sums,
+                   uint8_t *to, int64_t step)
+{
+#ifdef VECTOR_V3
+    if (isa_level() >= ISA_V3) {
+        quantize_rows_v3(quantizer, rows, sums, to, step);
+        return;
+    }
+#endif
+    for (int64_t r = 0; r < rows; r++)
+        quantize_base(quantizer, sums + r * TILE_COLUMNS, to + r * step);
+}
+
 /* ---- Products -------------------------------------------------------------------------------- */
 
 static void multiply_base(const struct tile_panel *p)
 {
     for (int64_t r = 0; r < p->rows; r++) {
         const int16_t *a = p->a + r * p->a_row, *b = p->b;
-        int32_t sums[TILE_COLUMNS] = {0};
-        for (int64_t i = 0; i < p->pairs; i++, a += 2, b += 2 * (ptrdiff_t)TILE_COLUMNS)
+        int32_t sums[TILE_COLUMNS], *to = p->sums + r * TILE_COLUMNS;
+        for (int c = 0; c < TILE_COLUMNS; c++)
+            sums[c] = p->starts[c] + (p->adds ? to[c] : 0);
+        for (int64_t i = 0; i < p->terms; i += 2, a += 2, b += 2 * (ptrdiff_t)TILE_COLUMNS)
             for (int c = 0; c < TILE_COLUMNS; c++)
                 sums[c] += a[0] * b[2 * c] + a[1] * b[2 * c + 1];
-        for (int c = 0; c < TILE_COLUMNS; c++)
-            p->sums[r * TILE_COLUMNS + c] = sums[c] + (p->adds ? p->sums[r * TILE_COLUMNS + c] : 0);
+        if (p->quantizer)
+            quantize_base(p->quantizer, sums, p->bytes + r * p->step);
+        else
+            memcpy(to, sums, sizeof sums);
     }
 }
 
 #ifdef VECTOR_V3
-#define LANES 8
+#define ROWS 6         /* that are computed at a time */
+#define CROSSED_ROWS 4 /* and crossed, where terms take more registers */
 
-/* `rows` is a constant to the compiler. */
-VECTOR_V3 INLINE void tile_v3(const struct tile_panel *p, int64_t row, int rows)
+typedef __m256i row_sums[2];
+
+VECTOR_V3 INLINE void begin_rows(const struct tile_panel *p, int64_t row, int rows, bool crossed,
+                                 row_sums *sums)
+{
+    const __m256i *from = (const void *)(p->sums + row * TILE_COLUMNS);
+#pragma GCC unroll 6
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 2
+        for (int v = 0; v < 2; v++) {
+            sums[r][v] = _mm256_loadu_si256((const void *)(p->starts + v * LANES));
+            if (crossed)
+                sums[r][v] =
+                    _mm256_add_epi32(sums[r][v], _mm256_set1_epi32(p->row_starts[row + r]));
+            if (p->adds)
+                sums[r][v] = _mm256_add_epi32(sums[r][v], from[2 * r + v]);
+        }
+}
+
+VECTOR_V3 INLINE void end_rows(const struct tile_panel *p, int64_t row, int rows, row_sums *sums)
+{
+    __m256i *to = (void *)(p->sums + row * TILE_COLUMNS);
+#pragma GCC unroll 6
+    for (int r = 0; r < rows; r++)
+        if (p->quantizer) {
+            quantize_v3(p->quantizer, sums[r], p->bytes + (row + r) * p->step);
+        } else {
+            to[2 * r] = sums[r][0];
+            to[2 * r + 1] = sums[r][1];
+        }
+}
+
+VECTOR_V3 INLINE void load_pair(const int16_t *at, __m256i *pair)
+{
+    int32_t bits;
+    memcpy(&bits, at, sizeof bits);
+    *pair = _mm256_set1_epi32(bits);
+}
+
+/* `rows` is a constant to the compiler here and below. */
+VECTOR_V3 INLINE void plain_tile(const struct tile_panel *p, int64_t row, int rows)
 {
     const int16_t *a = p->a + row * p->a_row;
     const __m256i *b = (const void *)p->b;
-    __m256i *to = (void *)(p->sums + row * TILE_COLUMNS), left[TILE_ROWS], right[TILE_ROWS];
-#pragma GCC unroll 6
-    for (int r = 0; r < rows; r++) {
-        left[r] = p->adds ? to[2 * r] : _mm256_setzero_si256();
-        right[r] = p->adds ? to[2 * r + 1] : _mm256_setzero_si256();
-    }
-    for (int64_t i = 0; i < p->pairs; i++, a += 2, b += 2) {
+    row_sums sums[ROWS];
+    begin_rows(p, row, rows, false, sums);
+    for (int64_t i = 0; i < p->terms; i += 2, a += 2, b += 2) {
 #pragma GCC unroll 6
         for (int r = 0; r < rows; r++) {
-            int32_t pair;
-            memcpy(&pair, a + r * p->a_row, sizeof pair);
-            const __m256i both = _mm256_set1_epi32(pair);
-            left[r] = _mm256_add_epi32(left[r], _mm256_madd_epi16(both, b[0]));
-            right[r] = _mm256_add_epi32(right[r], _mm256_madd_epi16(both, b[1]));
+            __m256i x;
+            load_pair(a + r * p->a_row, &x);
+            sums[r][0] = _mm256_add_epi32(sums[r][0], _mm256_madd_epi16(x, b[0]));
+            sums[r][1] = _mm256_add_epi32(sums[r][1], _mm256_madd_epi16(x, b[1]));
         }
     }
-#pragma GCC unroll 6
-    for (int r = 0; r < rows; r++) {
-        to[2 * r] = left[r];
-        to[2 * r + 1] = right[r];
-    }
+    end_rows(p, row, rows, sums);
 }
 
-VECTOR_V3 static void rest_v3(const struct tile_panel *p, int64_t row)
+VECTOR_V3 INLINE void crossed_tile(const struct tile_panel *p, int64_t row, int rows)
 {
-    switch (p->rows - row) {
-    case 5:
-        tile_v3(p, row, 5);
-        break;
-    case 4:
-        tile_v3(p, row, 4);
-        break;
-    case 3:
-        tile_v3(p, row, 3);
-        break;
-    case 2:
-        tile_v3(p, row, 2);
-        break;
-    case 1:
-        tile_v3(p, row, 1);
-        break;
-    default:
-        break;
+    const int16_t *a = p->a + row * p->a_row;
+    const __m256i *b = (const void *)p->b;
+    row_sums sums[CROSSED_ROWS];
+    begin_rows(p, row, rows, true, sums);
+    for (int64_t i = 0; i < p->terms; i += TILE_TERMS, a += TILE_TERMS, b += TILE_TERMS) {
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; r++) {
+            __m256i x, y;
+            load_pair(a + r * p->a_row, &x);
+            load_pair(a + r * p->a_row + 2, &y);
+#pragma GCC unroll 2
+            for (int v = 0; v < 2; v++)
+                sums[r][v] =
+                    _mm256_add_epi32(sums[r][v], _mm256_madd_epi16(_mm256_add_epi16(x, b[2 + v]),
+                                                                   _mm256_add_epi16(y, b[v])));
+        }
     }
+    end_rows(p, row, rows, sums);
 }
 
-VECTOR_V3 static void multiply_v3(const struct tile_panel *p)
+VECTOR_V3 static void multiply_plain(const struct tile_panel *p)
 {
     int64_t row = 0;
-    for (; row + TILE_ROWS <= p->rows; row += TILE_ROWS)
-        tile_v3(p, row, TILE_ROWS);
-    rest_v3(p, row);
+    for (; row + ROWS <= p->rows; row += ROWS)
+        plain_tile(p, row, ROWS);
+    for (; row + 2 <= p->rows; row += 2)
+        plain_tile(p, row, 2);
+    if (row < p->rows)
+        plain_tile(p, row, 1);
+}
+
+VECTOR_V3 static void multiply_crossed(const struct tile_panel *p)
+{
+    int64_t row = 0;
+    for (; row + CROSSED_ROWS <= p->rows; row += CROSSED_ROWS)
+        crossed_tile(p, row, CROSSED_ROWS);
+    for (; row < p->rows; row++)
+        crossed_tile(p, row, 1);
 }
 #endif
 
@@ -94,11 +201,91 @@ void tile_multiply(const struct tile_panel *panel)
 {
 #ifdef VECTOR_V3
     if (isa_level() >= ISA_V3) {
-        multiply_v3(panel);
+        if (panel->row_starts)
+            multiply_crossed(panel);
+        else
+            multiply_plain(panel);
         return;
     }
 #endif
     multiply_base(panel);
+}
+
+/* ---- Crossed --------------------------------------------------------------------------------- */
+
+/* Terms of rows that are worth their own sums, and columns that share these. */
+#define CROSSED_TERMS 64
+#define CROSSED_COLUMNS 48
+
+bool tile_crosses(int64_t terms, int64_t columns)
+{
+#ifdef VECTOR_V3
+    return isa_level() >= ISA_V3 && terms >= CROSSED_TERMS && columns >= CROSSED_COLUMNS;
+#else
+    return false;
+#endif
+}
+
+static int32_t crossed_terms(int64_t terms, const int16_t *a)
+{
+    int32_t sum = 0;
+    for (int64_t i = 0; i < terms; i += TILE_TERMS)
+        sum += a[i] * a[i + 2] + a[i + 1] * a[i + 3];
+    return sum;
+}
+
+#ifdef VECTOR_V3
+/* Each pair times the other one of its four terms: twice what is asked for. */
+VECTOR_V3 static int32_t crossed_vectors(int64_t terms, const int16_t *a)
+{
+    __m256i sums = _mm256_setzero_si256();
+    for (int64_t i = 0; i < terms; i += 2 * LANES) {
+        const __m256i x = _mm256_loadu_si256((const void *)(a + i));
+        sums = _mm256_add_epi32(sums, _mm256_madd_epi16(x, _mm256_shuffle_epi32(x, 0xB1)));
+    }
+    const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(sums),
+                                       _mm256_extracti128_si256(sums, 1)),
+                  two = _mm_add_epi32(four, _mm_unpackhi_epi64(four, four));
+    return _mm_cvtsi128_si32(two);
+}
+
+VECTOR_V3 static void column_starts_v3(int64_t terms, const int16_t *panel, int32_t *starts)
+{
+    const __m256i *b = (const void *)panel;
+    __m256i left = _mm256_loadu_si256((const void *)starts),
+            right = _mm256_loadu_si256((const void *)(starts + LANES));
+    for (int64_t i = 0; i < terms; i += TILE_TERMS, b += TILE_TERMS) {
+        left = _mm256_sub_epi32(left, _mm256_madd_epi16(b[0], b[2]));
+        right = _mm256_sub_epi32(right, _mm256_madd_epi16(b[1], b[3]));
+    }
+    _mm256_storeu_si256((void *)starts, left);
+    _mm256_storeu_si256((void *)(starts + LANES), right);
+}
+#endif
+
+void tile_row_starts(int64_t rows, int64_t terms, const int16_t *a, int64_t a_row, int32_t *starts)
+{
+    int64_t done = 0;
+#ifdef VECTOR_V3
+    done = terms - terms % (2 * LANES);
+#endif
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        starts[r] = -crossed_terms(terms - done, a + done);
+#ifdef VECTOR_V3
+        starts[r] -= crossed_vectors(done, a);
+#endif
+    }
+}
+
+void tile_column_starts(int64_t terms, const int16_t *b, int32_t *starts)
+{
+#ifdef VECTOR_V3
+    column_starts_v3(terms, b, starts);
+#else
+    (void)terms;
+    (void)b;
+    (void)starts;
+#endif
 }
 
 /* ---- Panels ---------------------------------------------------------------------------------- */
@@ -134,82 +321,10 @@ void tile_pack(int64_t terms, int64_t columns, const int8_t *from, int64_t row, 
     const int64_t packed = full ? terms - terms % 2 : 0;
     if (full)
         pack_full(packed, from, row, zero, to);
-    if (packed == terms)
-        return;
     const int64_t pairs = (terms + 1) / 2;
     memset(to + packed * TILE_COLUMNS, 0, (size_t)(pairs * 2 - packed) * TILE_COLUMNS * sizeof *to);
     for (int64_t c = 0; c < columns; c++)
         for (int64_t k = packed; k < terms; k++)
             to[(k / 2 * TILE_COLUMNS + c) * 2 + k % 2] =
                 (int16_t)(from[k * row + c * column] - zero);
-}
-
-/* ---- Quantizing ------------------------------------------------------------------------------ */
-
-static void quantize_base(const struct tile_quantizer *q, int64_t rows, const int32_t *sums,
-                          uint8_t *to, int64_t row)
-{
-    const float zero = (float)q->zero, low = q->is_signed ? INT8_MIN : 0,
-                high = q->is_signed ? INT8_MAX : UINT8_MAX;
-    for (int64_t r = 0; r < rows; r++, sums += TILE_COLUMNS, to += row)
-        for (int c = 0; c < TILE_COLUMNS; c++) {
-            float value = rintf((float)(sums[c] + q->bias[c]) * q->factors[c]) + zero;
-            value = value > low ? value : low;
-            to[c] = (uint8_t)(int32_t)(value < high ? value : high);
-        }
-}
-
-#ifdef VECTOR_V3
-/* Beyond INT16, and within INT32: larger ones would become negative. What is below does not. */
-#define LARGE 1e9F
-
-VECTOR_V3 INLINE void scale_v3(const struct tile_quantizer *q, int at, const int32_t *sums,
-                               __m256i *scaled)
-{
-    const __m256i bias = _mm256_loadu_si256((const void *)(q->bias + at)),
-                  sum = _mm256_loadu_si256((const void *)(sums + at));
-    const __m256 product = _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_add_epi32(sum, bias)),
-                                         _mm256_loadu_ps(q->factors + at));
-    *scaled = _mm256_cvtps_epi32(_mm256_min_ps(product, _mm256_set1_ps(LARGE)));
-}
-
-/* What saturates in 16 bits does so in 8, with whatever zero point. */
-VECTOR_V3 INLINE void quantize_row_v3(const struct tile_quantizer *q, bool is_signed,
-                                      const int32_t *sums, uint8_t *to)
-{
-    __m256i left, right;
-    scale_v3(q, 0, sums, &left);
-    scale_v3(q, LANES, sums, &right);
-    const __m256i mixed = _mm256_packs_epi32(left, right),
-                  shifted = _mm256_adds_epi16(_mm256_permute4x64_epi64(mixed, 0xD8),
-                                              _mm256_set1_epi16((int16_t)q->zero));
-    const __m128i low = _mm256_castsi256_si128(shifted),
-                  high = _mm256_extracti128_si256(shifted, 1);
-    _mm_storeu_si128((void *)to,
-                     is_signed ? _mm_packs_epi16(low, high) : _mm_packus_epi16(low, high));
-}
-
-VECTOR_V3 static void quantize_v3(const struct tile_quantizer *q, int64_t rows, const int32_t *sums,
-                                  uint8_t *to, int64_t row)
-{
-    const struct tile_quantizer own = *q; /* which no byte that is written can change */
-    if (own.is_signed)
-        for (int64_t r = 0; r < rows; r++)
-            quantize_row_v3(&own, true, sums + r * TILE_COLUMNS, to + r * row);
-    else
-        for (int64_t r = 0; r < rows; r++)
-            quantize_row_v3(&own, false, sums + r * TILE_COLUMNS, to + r * row);
-}
-#endif
-
-void tile_quantize(const struct tile_quantizer *quantizer, int64_t rows, const int32_t *sums,
-                   uint8_t *to, int64_t row)
-{
-#ifdef VECTOR_V3
-    if (isa_level() >= ISA_V3) {
-        quantize_v3(quantizer, rows, sums, to, row);
-        return;
-    }
-#endif
-    quantize_base(quantizer, rows, sums, to, row);
 }

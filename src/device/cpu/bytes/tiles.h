@@ -10,20 +10,57 @@
 #include "base/dtype.h"
 
 #define TILE_COLUMNS 16 /* of a panel */
-#define TILE_ROWS 6     /* that are computed at a time */
+#define TILE_ROWS 12    /* whose multiples are full tiles */
 
-/* A panel has, of each two neighbouring terms, both of each column side by side:
- * [terms / 2][TILE_COLUMNS][2]. */
+/* What becomes of sums (struct library_quantizer), of the columns of a panel. */
+struct tile_quantizer {
+    float factors[TILE_COLUMNS];
+    int32_t zero;
+    bool is_signed; /* the bytes are INT8 */
+};
+
+/*
+ * Terms are a multiple of four, some of them zeros. A panel has, of each two neighbouring terms,
+ * both of each column side by side: [terms / 2][TILE_COLUMNS][2].
+ */
+#define TILE_TERMS 4
+
+static inline int64_t tile_terms(int64_t n)
+{
+    return (n + TILE_TERMS - 1) / TILE_TERMS * TILE_TERMS;
+}
+
 struct tile_panel {
-    int64_t rows, pairs; /* of terms */
-    const int16_t *a;    /* rows, each `a_row` behind the one before */
+    int64_t rows, terms;
+    const int16_t *a; /* rows, each `a_row` behind the one before */
     int64_t a_row;
-    const int16_t *b; /* the panel, aligned */
-    bool adds;        /* to the sums that are there */
-    int32_t *sums;    /* [rows][TILE_COLUMNS], aligned */
+    const int16_t *b;          /* the panel, aligned */
+    const int32_t *starts;     /* what sums of each column begin with */
+    const int32_t *row_starts; /* and of each row, where they are computed crossed; else NULL */
+    bool adds;                 /* to the sums that are there */
+    int32_t *sums;             /* [rows][TILE_COLUMNS], aligned */
+    /* Not NULL: what becomes of them goes to `bytes`, rows `step` apart. */
+    const struct tile_quantizer *quantizer;
+    uint8_t *bytes;
+    int64_t step;
 };
 
 void tile_multiply(const struct tile_panel *panel);
+
+/*
+ * Crossed, a sum of x * w is, of each four terms,
+ *
+ *     (x0 + w2) * (x2 + w0) + (x1 + w3) * (x3 + w1)  -  (x0 * x2 + x1 * x3)  -  (w0 * w2 + w1 * w3)
+ *
+ * of which the last but first belongs to a row and the last to a column. That is half of the
+ * multiplications, of which processors do half as many at a time as additions. Is it worth that
+ * where there are so many?
+ */
+bool tile_crosses(int64_t terms, int64_t columns);
+/* What it takes from the sums of each row. */
+void tile_row_starts(int64_t rows, int64_t terms, const int16_t *a, int64_t a_row, int32_t *starts);
+/* Adds to `starts` what it takes from those of each column. */
+void tile_column_starts(int64_t terms, const int16_t *b, int32_t *starts);
 
 /* n signed bytes, a multiple of 32. */
 void tile_widen(int64_t n, const int8_t *from, int16_t *to);
@@ -32,16 +69,8 @@ void tile_widen(int64_t n, const int8_t *from, int16_t *to);
 void tile_pack(int64_t terms, int64_t columns, const int8_t *from, int64_t row, int64_t column,
                int32_t zero, int16_t *to);
 
-/* What becomes of sums (struct library_quantizer), of the columns of a panel. */
-struct tile_quantizer {
-    int32_t bias[TILE_COLUMNS];
-    float factors[TILE_COLUMNS];
-    int32_t zero;
-    bool is_signed; /* the bytes are INT8 */
-};
-
-/* `rows` of sums to bytes, of all TILE_COLUMNS columns, `row` bytes apart. */
+/* `rows` of sums to bytes, of all TILE_COLUMNS columns, `step` bytes apart. */
 void tile_quantize(const struct tile_quantizer *quantizer, int64_t rows, const int32_t *sums,
-                   uint8_t *to, int64_t row);
+                   uint8_t *to, int64_t step);
 
 #endif
