@@ -69,11 +69,16 @@ def number_of(path: Path) -> int:
 
 
 class Ort:
-    def __init__(self, path: Path, threads: int, inputs: dict[str, np.ndarray]):
+    def __init__(
+        self, path: Path, threads: int, inputs: dict[str, np.ndarray], optimize: bool = True
+    ):
         import onnxruntime
 
+        levels = onnxruntime.GraphOptimizationLevel
         options = onnxruntime.SessionOptions()
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+        options.graph_optimization_level = (
+            levels.ORT_ENABLE_ALL if optimize else levels.ORT_DISABLE_ALL
+        )
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.log_severity_level = 3

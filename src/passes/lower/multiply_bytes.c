@@ -15,9 +15,9 @@
  * product of the scales, which it was where the model's maker quantized it; where that would be
  * more than a BIAS_SHARE of a step of the result, the product stays.
  *
- * Only in sessions, where the CPU's library sums products of bytes exactly (pipeline.sums_bytes):
- * elsewhere it takes longer than floats do. Weights that are not symmetric stay in float: there
- * sums would need those of all that a kernel covers.
+ * Only in sessions, where the CPU's library sums products of bytes exactly (pipeline.sums_bytes).
+ * Weights that are not symmetric stay in float: there sums would need those of all that a kernel
+ * covers.
  *
  *   needs   constants where they are (fold_constants), but for weights
  *   keeps   results but for one step of the quantization, where the number was half-way between

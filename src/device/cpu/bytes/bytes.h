@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products and convolutions of bytes whose sums are exact, for processors where the provider
- * declines them: oneDNN 2 adds products of bytes in pairs of 16 bits that saturate, but for
- * processors with VNNI. Bytes less their zero point are widened to 16 bits, in stretches that stay
- * in a cache, since what multiplies pairs of these (pmaddwd) adds them in 32 bits: with AVX2 that
- * is twice as many products at a time as of floats.
+ * Products and convolutions of bytes whose sums are exact, where the provider declines them: no
+ * library does that for processors without VNNI. oneDNN 2 adds products of bytes in pairs of 16
+ * bits there, which saturate. Here bytes less their zero point are widened to 16 bits, in stretches
+ * that stay in a cache, since what multiplies pairs of these (pmaddwd) adds them in 32 bits: with
+ * AVX2 twice as many products at a time as of floats. Where there is no AVX2, plain loops do the
+ * same.
  */
 #ifndef TSSA_DEVICE_CPU_BYTES_BYTES_H
 #define TSSA_DEVICE_CPU_BYTES_BYTES_H

@@ -293,7 +293,7 @@ void tile_column_starts(int64_t terms, const int16_t *b, int32_t *starts)
 VECTOR_PROCEDURE(widen, (int64_t n, const int8_t *from, int16_t *restrict to), (n, from, to))
 {
     for (int64_t i = 0; i < n; i++)
-        to[i] = from[i];
+        to[i] = (int16_t)+from[i];
 }
 
 void tile_widen(int64_t n, const int8_t *from, int16_t *to)

@@ -50,11 +50,11 @@ void tile_multiply(const struct tile_panel *panel);
 /*
  * Crossed, a sum of x * w is, of each four terms,
  *
- *     (x0 + w2) * (x2 + w0) + (x1 + w3) * (x3 + w1)  -  (x0 * x2 + x1 * x3)  -  (w0 * w2 + w1 * w3)
+ *     (x0 + w2) * (x2 + w0) + (x1 + w3) * (x3 + w1) - (x0 * x2 + x1 * x3) - (w0 * w2 + w1 * w3)
  *
- * of which the last but first belongs to a row and the last to a column. That is half of the
- * multiplications, of which processors do half as many at a time as additions. Is it worth that
- * where there are so many?
+ * whose last two parts belong to a row and to a column, and are computed once. That is half of the
+ * multiplications; there are as many additions more, of which processors do twice as many at a
+ * time. Sums in between wrap. Is it worth that?
  */
 bool tile_crosses(int64_t terms, int64_t columns);
 /* What it takes from the sums of each row. */
