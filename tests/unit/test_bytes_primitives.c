@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products and convolutions of bytes in 16 bits against plain loops: all sums are exact, whatever
  * threads there are. */
-/* ctest-labels: tsan random */
+/* ctest-labels: tsan */
 /* ctest-isa: v3 base */
 #include <math.h>
 #include <setjmp.h>
