@@ -4,8 +4,8 @@
  * library does that for processors without VNNI. oneDNN 2 adds products of bytes in pairs of 16
  * bits there, which saturate. Here bytes less their zero point are widened to 16 bits, in stretches
  * that stay in a cache, since what multiplies pairs of these (pmaddwd) adds them in 32 bits: with
- * AVX2 twice as many products at a time as of floats. Where there is no AVX2, plain loops do the
- * same.
+ * AVX2 twice as many products at a time as of floats. Where there is no AVX2, vectors of 16 bytes
+ * or plain loops do the same.
  */
 #ifndef TSSA_DEVICE_CPU_BYTES_BYTES_H
 #define TSSA_DEVICE_CPU_BYTES_BYTES_H
