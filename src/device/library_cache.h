@@ -49,7 +49,7 @@ struct library_cache {
     struct library_shelf own, *plan_shelf; /* the latter may be NULL */
     struct library_shelf *shelf;           /* that it uses: of known weights the plan's */
     pthread_mutex_t lock;
-    bool held;    /* the weights, now */
+    bool held;             /* the weights, now */
     _Atomic(bool) in_need; /* they stay held: somebody reads them in runs */
     uint64_t clock;
     struct library_made guess; /* of library_get_ready: holds packed weights until the first run */
