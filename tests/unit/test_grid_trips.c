@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loops of which each iteration goes through stages (gir/grid_trips.c): which are one launch, and
  * why others are none; and random ones of attention, on each device as on the CPU. */
+/* ctest-timeout: 600 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
