@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products and convolutions of bytes in 16 bits against plain loops: all sums are exact, whatever
- * threads there are. */
-/* ctest-labels: tsan */
+ * threads there are: OpenMP's, whose barriers ThreadSanitizer does not know. */
 /* ctest-isa: v3 base */
 #include <math.h>
 #include <setjmp.h>
