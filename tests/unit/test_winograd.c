@@ -19,8 +19,10 @@
 #include "device/cpu/provider.h"
 #include "ir/convolve.h"
 
-/* The algorithm adds what is up to about ten times as large as what comes of it. */
-#define NEAR 2e-6
+/* The algorithm adds what is up to about ten times as large as what comes of it. Tiles without
+ * AVX-512, whose sums are not fused, are a bit further off. */
+#define NEAR 1e-6
+#define NEAR_OF_TILES 1.5e-6
 #define EACH 7 /* every so manieth element is compared */
 
 static struct cpu_engine *open_engine(void)
@@ -92,7 +94,7 @@ static double after(const struct conv_problem *c, double x)
 }
 
 static void compare(const struct conv_problem *c, const float *x, const float *w, const float *bias,
-                    const float *before, const float *y)
+                    const float *before, const float *y, double near)
 {
     const int64_t pixels = c->out[0] * c->out[1], count = c->batch * c->out_channels * pixels;
     for (int64_t i = 0; i < count; i += EACH) {
@@ -102,7 +104,7 @@ static void compare(const struct conv_problem *c, const float *x, const float *w
         double right = sum_at(c, x, w, n, o, row, column) + (c->biased ? (double)bias[o] : 0) +
                        (c->added ? (double)before[at] : 0);
         right = after(c, right);
-        if (!(fabs((double)y[at] - right) <= NEAR * (double)c->in_channels))
+        if (!(fabs((double)y[at] - right) <= near * (double)c->in_channels))
             fail_msg("element %lld: %g where %g is right", (long long)i, (double)y[at], right);
     }
 }
@@ -135,7 +137,8 @@ static void check(struct cpu_engine *engine, struct conv_problem *c, bool expect
     problem.threads = engine->provider->threads(2);
     problem.conv = *c;
     struct library_primitive *made = engine->provider->make(engine, &problem);
-    if (!made && !expected) /* channels last may be what oneDNN only does as a matrix product */
+    /* Channels last may be what oneDNN only does as a matrix product. */
+    if (!made && isa_level() < (expected ? ISA_V3 : ISA_V4))
         return;
     assert_non_null(made);
     const bool by_winograd = strstr(made->name, "wino") != NULL;
@@ -155,7 +158,7 @@ static void check(struct cpu_engine *engine, struct conv_problem *c, bool expect
                                       .result = at(y),
                                       .scratch = at(scratch)};
     run_twice(made, &call, before, results);
-    compare(c, x, w, bias, before, y);
+    compare(c, x, w, bias, before, y, strstr(made->name, "tiles") ? NEAR_OF_TILES : NEAR);
     made->table->release(made);
     float *all[] = {x, w, bias, before, y, packed, scratch};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -264,9 +267,10 @@ static void test_declined(void **state)
 {
     struct cpu_engine *engine = open_engine();
     (void)state;
-    struct conv_problem few = square(16, 64, 20), odd = square(72, 64, 20),
-                        small = square(64, 64, 13), short_sides = square(64, 64, 30),
-                        refused = square(64, 64, 20);
+    struct conv_problem few = square(isa_level() == ISA_V3 ? 16 : 32, 64, 20),
+                        odd = square(72, 64, 20),
+                        small = square(64, 64, isa_level() == ISA_V3 ? 13 : 14),
+                        short_sides = square(64, 64, 30), refused = square(64, 64, 20);
     for (int i = 0; i < 2; i++)
         short_sides.dilation[i] = short_sides.pad_begin[i] = short_sides.pad_end[i] = 6;
     refused.winograd = 0;
