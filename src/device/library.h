@@ -42,12 +42,12 @@ struct matmul_problem {
 
 /*
  * What becomes of sums of bytes: (sum + bias) * factor of the output channel, as floats, rounded to
- * nearest even, + zero, in bytes that saturate. No sum with its bias is beyond 2^24, so that floats
- * hold all of them.
+ * nearest even, + zero, in bytes that saturate. No sum is beyond `most`, with or without its bias,
+ * which 32 bits hold; up to 2^24 floats hold all of them.
  */
 struct library_quantizer {
     const float *factors;
-    int64_t dtype, zero;
+    int64_t dtype, zero, most;
 };
 
 #define CONV_MAX_RANK 3

@@ -13,9 +13,13 @@
 
 #include <cmocka.h>
 
+#include "base/isa.h"
 #include "device/cpu/bytes/bytes.h"
+#include "device/cpu/bytes/winograd.h"
 
 #define MOST_THREADS 4
+#define MOST_BIAS 100000
+#define MOST_SUM_OF(terms) ((terms)*255 * 128 + MOST_BIAS)
 
 static uint64_t seed = 1;
 
@@ -230,41 +234,56 @@ static void check_images(struct library_problem *problem, const struct images *s
 }
 
 /* Some are out of INT32 for what is quantized: all larger sums are the same byte. */
-static void random_quantizer(int64_t channels, struct library_quantizer *q, float *factors)
+static void random_quantizer(const struct images *s, struct library_quantizer *q, float *factors)
 {
+    const int64_t channels = s->c->out_channels;
     static const float scales[] = {1e-5F, 1e-3F, 0.5F, 1, 1e7F, 1e30F};
     for (int64_t i = 0; i < channels; i++)
         factors[i] = scales[pick(0, 5)] * (pick(0, 9) ? 1.0F : -1.0F);
     q->factors = factors;
     q->dtype = pick(0, 1) ? TSSA_INT8 : TSSA_UINT8;
     q->zero = random_zero(q->dtype);
+    q->most = MOST_SUM_OF(s->c->in_channels / s->c->groups * s->kernel);
+}
+
+/* In memory of just what it needs, and all random but for the sizes. */
+static void make_images(struct library_problem *problem, bool extreme, struct images *s)
+{
+    const struct conv_problem *c = &problem->conv;
+    *s = (struct images){.c = c, .dtype = problem->dtype, .in = 1, .out = 1, .kernel = 1};
+    for (int i = 0; i < c->rank; i++) {
+        s->in *= c->in[i];
+        s->out *= c->out[i];
+        s->kernel *= c->kernel[i];
+    }
+    s->x = random_bytes(c->batch * c->in_channels * s->in, extreme);
+    s->w = random_bytes(c->out_channels * (c->in_channels / c->groups) * s->kernel, extreme);
+    s->bias = malloc((size_t)c->out_channels * sizeof *s->bias);
+    assert_non_null(s->bias);
+    for (int64_t i = 0; i < c->out_channels; i++)
+        s->bias[i] = (int32_t)pick(-MOST_BIAS, MOST_BIAS);
+}
+
+static void free_images(struct images *s)
+{
+    free(s->x);
+    free(s->w);
+    free(s->bias);
 }
 
 static void check_conv(struct library_problem *problem, bool quantizes, bool extreme)
 {
     struct conv_problem *c = &problem->conv;
-    struct images s = {.c = c, .dtype = problem->dtype, .in = 1, .out = 1, .kernel = 1};
-    for (int i = 0; i < c->rank; i++) {
-        s.in *= c->in[i];
-        s.out *= c->out[i];
-        s.kernel *= c->kernel[i];
-    }
-    float *factors = malloc((size_t)c->out_channels * sizeof *factors);
+    struct images s;
     struct library_quantizer q;
-    s.x = random_bytes(c->batch * c->in_channels * s.in, extreme);
-    s.w = random_bytes(c->out_channels * (c->in_channels / c->groups) * s.kernel, extreme);
-    s.bias = malloc((size_t)c->out_channels * sizeof *s.bias);
+    float *factors = malloc((size_t)c->out_channels * sizeof *factors);
     assert_non_null(factors);
-    assert_non_null(s.bias);
-    for (int64_t i = 0; i < c->out_channels; i++)
-        s.bias[i] = (int32_t)pick(-100000, 100000);
-    random_quantizer(c->out_channels, &q, factors);
+    make_images(problem, extreme, &s);
+    random_quantizer(&s, &q, factors);
     c->quantizer = quantizes ? (intptr_t)&q : 0;
     c->biased = quantizes && pick(0, 2);
     check_images(problem, &s, quantizes ? &q : NULL);
-    free(s.x);
-    free(s.w);
-    free(s.bias);
+    free_images(&s);
     free(factors);
 }
 
@@ -350,6 +369,106 @@ static void test_large(void **state)
     }
 }
 
+/* ---- Winograd's algorithm -------------------------------------------------------------------- */
+
+static void open_winograd(struct library_problem *problem, int64_t in, int64_t out, int64_t high,
+                          int64_t wide)
+{
+    memset(problem, 0, sizeof *problem);
+    problem->kind = LIBRARY_CONV;
+    problem->dtype = pick(0, 1) ? TSSA_INT8 : TSSA_UINT8;
+    problem->conv = (struct conv_problem){.rank = 2,
+                                          .batch = pick(1, 2),
+                                          .groups = 1,
+                                          .in_channels = in,
+                                          .out_channels = out,
+                                          .in = {high, wide},
+                                          .kernel = {3, 3},
+                                          .stride = {1, 1},
+                                          .dilation = {1, 1},
+                                          .x_zero = random_zero(problem->dtype),
+                                          .x_last = pick(0, 3) != 0,
+                                          .y_last = pick(0, 3) != 0};
+    for (int i = 0; i < 2; i++) {
+        struct conv_problem *c = &problem->conv;
+        c->pad_begin[i] = pick(0, 2);
+        c->pad_end[i] = pick(0, 2);
+        c->out[i] = c->in[i] + c->pad_begin[i] + c->pad_end[i] - 2;
+    }
+}
+
+/* Quantized sums, that are no larger than they may be. */
+static void check_winograd_takes(const struct conv_problem *problem)
+{
+    struct library_quantizer q = {.most = (1 << 25) - 1};
+    struct conv_problem c = *problem;
+    assert_false(winograd_takes(&c));
+    c.quantizer = (intptr_t)&q;
+    assert_int_equal(winograd_takes(&c), isa_level() >= ISA_V3);
+    q.most++;
+    assert_false(winograd_takes(&c));
+}
+
+static void test_winograd(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 30; round++) {
+        struct library_problem problem;
+        open_winograd(&problem, 16 * pick(2, 7), pick(32, 70), pick(9, 26), pick(9, 26));
+        check_winograd_takes(&problem.conv);
+        check_conv(&problem, true, round % 3 == 0);
+    }
+}
+
+/* What the numbers of six pixels, and of three weights, are made of. */
+static const int pixels_of[6][6] = {{4, 0, -5, 0, 1, 0},  {0, -4, -4, 1, 1, 0},
+                                    {0, 4, -4, -1, 1, 0}, {0, -2, -1, 2, 1, 0},
+                                    {0, 2, -1, -2, 1, 0}, {0, 4, 0, -5, 0, 1}};
+static const int weights_of[6][3] = {{6, 0, 0}, {1, 1, 1},  {1, -1, 1},
+                                     {1, 2, 4}, {1, -2, 4}, {0, 0, 6}};
+
+/* Those of kind (i, j) are as large as can be, in the first tile and in all weights. */
+static void make_largest(const struct images *s, int i, int j, bool negative)
+{
+    const struct conv_problem *c = s->c;
+    for (int p = 0; p < 36; p++) {
+        const bool high = (pixels_of[i][p / 6] * pixels_of[j][p % 6] > 0) != negative;
+        memset(s->x + (p / 6 * c->in[1] + p % 6) * c->in_channels, high ? 255 : 0,
+               (size_t)c->in_channels);
+    }
+    for (int64_t k = 0; k < c->out_channels * c->in_channels * 9; k++) {
+        const int at = (int)(k % 9), sign = weights_of[i][at / 3] * weights_of[j][at % 3];
+        s->w[k] = sign < 0 ? INT8_MAX : (uint8_t)INT8_MIN;
+    }
+}
+
+/* The numbers' products are summed up modulo 2^32, many times around. */
+static void test_largest_numbers(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 2 * 36; kind++) {
+        struct library_problem problem;
+        struct images s;
+        float factors[48];
+        struct library_quantizer q = {factors, TSSA_UINT8, 0, MOST_SUM_OF(64 * 9)};
+        open_winograd(&problem, 64, 48, 14, 14);
+        problem.dtype = TSSA_UINT8;
+        problem.conv.batch = problem.conv.x_last = 1;
+        problem.conv.x_zero = kind % 3 ? 0 : 255;
+        for (int i = 0; i < 2; i++) {
+            problem.conv.pad_begin[i] = problem.conv.pad_end[i] = 0;
+            problem.conv.out[i] = 12;
+        }
+        for (int i = 0; i < 48; i++)
+            factors[i] = (i % 2 ? 1 : -1) * 1e-5F;
+        problem.conv.quantizer = (intptr_t)&q;
+        make_images(&problem, false, &s);
+        make_largest(&s, kind % 36 / 6, kind % 6, kind >= 36);
+        check_images(&problem, &s, &q);
+        free_images(&s);
+    }
+}
+
 /* What it is not for. */
 static void test_declined(void **state)
 {
@@ -394,10 +513,9 @@ static void test_declined(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_products),
-        cmocka_unit_test(test_convolutions),
-        cmocka_unit_test(test_large),
-        cmocka_unit_test(test_declined),
+        cmocka_unit_test(test_products),        cmocka_unit_test(test_convolutions),
+        cmocka_unit_test(test_large),           cmocka_unit_test(test_winograd),
+        cmocka_unit_test(test_largest_numbers), cmocka_unit_test(test_declined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

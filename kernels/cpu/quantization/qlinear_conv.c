@@ -20,17 +20,15 @@ enum operand { X_SCALE = 1, X_ZERO, W, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO, BIAS };
 
 struct qlinear_state {
     struct conv_bytes_state conv;       /* first: conv_bytes.h */
-    struct library_quantizer quantizer; /* factors NULL: it differs from run to run, sums are large,
-                                           or a factor is not finite */
+    struct library_quantizer quantizer; /* factors NULL: it differs from run to run, sums are too
+                                           large, or a factor is not finite */
 };
 
 #define GRAIN 8192 /* elements */
 
 /* ---- Preparing ------------------------------------------------------------------------------- */
 
-/* Integers up to here are floats. */
-#define MOST_SUM (INT64_C(1) << 24)
-#define MOST_X 255 /* less its zero point */
+#define MOST_X 255 /* of x, one less another */
 
 static const struct tensor *constant_of(const struct ir_op *op, enum operand operand)
 {
@@ -50,22 +48,35 @@ static bool is_scalar_or(const struct tensor *tensor, int64_t channels)
     return tensor && (tensor_count(tensor) == 1 || tensor_count(tensor) == (size_t)channels);
 }
 
-#define STRETCH 4096 /* of which 32 bits hold the sum */
+/* Sums of weights, and of their magnitudes. */
+struct weight {
+    int64_t sum, size;
+};
 
-VECTOR_FUNCTION(int64_t, sum_of_sizes, (const uint8_t *w, int64_t n, int32_t flip, int32_t zero),
-                (w, n, flip, zero))
+/* x times them, whose pixels are from 0 or less to 255 or less, 255 apart, is no larger than 255
+ * times those above 0, or those below. */
+static int64_t largest(struct weight w)
 {
-    int64_t sum = 0;
+    return (w.size + llabs(w.sum)) / 2 * MOST_X;
+}
+
+#define STRETCH 4096 /* of which 32 bits hold the sums */
+
+VECTOR_PROCEDURE(add_weights,
+                 (const uint8_t *w, int64_t n, int32_t flip, int32_t zero, struct weight *to),
+                 (w, n, flip, zero, to))
+{
     for (int64_t i = 0; i < n; i += STRETCH) {
         const int64_t end = i + STRETCH < n ? i + STRETCH : n;
-        int32_t part = 0;
+        int32_t sum = 0, size = 0;
         for (int64_t j = i; j < end; j++) {
-            const int32_t size = ((int32_t)w[j] ^ flip) - zero;
-            part += size < 0 ? -size : size;
+            const int32_t weight = ((int32_t)w[j] ^ flip) - zero;
+            sum += weight;
+            size += weight < 0 ? -weight : weight;
         }
-        sum += part;
+        to->sum += sum;
+        to->size += size;
     }
-    return sum;
 }
 
 /* Weights as they lie: [out][rest], or turned [in][out]. */
@@ -87,7 +98,7 @@ static int64_t zero_of(const struct ir_op *op, int64_t channel)
 /* Of INT8 from -128 on, 0 is the lowest: they are taken as UINT8 that are 128 larger, as is their
  * zero point. */
 static void weigh_columns(const struct ir_op *op, const struct lying *l, int64_t first, int64_t n,
-                          int64_t *sizes)
+                          struct weight *weights)
 {
     const int32_t more = l->w->dtype == TSSA_INT8 ? 128 : 0;
     uint8_t columns[COLUMNS * ROWS];
@@ -97,42 +108,43 @@ static void weigh_columns(const struct ir_op *op, const struct lying *l, int64_t
             for (int64_t c = 0; c < n; c++)
                 columns[c * ROWS + r] = ((const uint8_t *)l->w->data)[(i + r) * l->out + first + c];
         for (int64_t c = 0; c < n; c++)
-            sizes[c] += sum_of_sizes(columns + c * ROWS, rows, more,
-                                     (int32_t)zero_of(op, first + c) + more);
+            add_weights(columns + c * ROWS, rows, more, (int32_t)zero_of(op, first + c) + more,
+                        &weights[c]);
     }
 }
 
-/* The sums of magnitudes of the weights of n channels, at most COLUMNS. */
+/* The weights of n channels, at most COLUMNS. */
 static void weigh(const struct ir_op *op, const struct lying *l, int64_t first, int64_t n,
-                  int64_t *sizes)
+                  struct weight *weights)
 {
     const int32_t more = l->w->dtype == TSSA_INT8 ? 128 : 0;
-    memset(sizes, 0, (size_t)n * sizeof *sizes);
+    memset(weights, 0, (size_t)n * sizeof *weights);
     if (l->turned) {
-        weigh_columns(op, l, first, n, sizes);
+        weigh_columns(op, l, first, n, weights);
         return;
     }
     for (int64_t c = 0; c < n; c++)
-        sizes[c] = sum_of_sizes((const uint8_t *)l->w->data + (first + c) * l->rest, l->rest, more,
-                                (int32_t)zero_of(op, first + c) + more);
+        add_weights((const uint8_t *)l->w->data + (first + c) * l->rest, l->rest, more,
+                    (int32_t)zero_of(op, first + c) + more, &weights[c]);
 }
 
-/* Can the sums of each channel, with its bias, be no larger than floats hold? */
-static bool are_small(const struct ir_op *op, const struct lying *l)
+/* What no sum is beyond, with or without its bias. */
+static int64_t most_of(const struct ir_op *op, const struct lying *l)
 {
     const struct tensor *bias = constant_of(op, BIAS);
-    int64_t sizes[COLUMNS];
-    bool small = true;
-    for (int64_t first = 0, n; small && first < l->out; first += n) {
+    struct weight weights[COLUMNS];
+    int64_t most = 0;
+    for (int64_t first = 0, n; first < l->out; first += n) {
         n = l->out - first < COLUMNS ? l->out - first : COLUMNS;
-        weigh(op, l, first, n, sizes);
-        for (int64_t c = 0; c < n; c++)
-            small &=
-                sizes[c] * MOST_X +
-                    (bias ? llabs(dtype_load_int64(bias->dtype, element(bias, first + c))) : 0) <=
-                MOST_SUM;
+        weigh(op, l, first, n, weights);
+        for (int64_t c = 0; c < n; c++) {
+            const int64_t sum =
+                largest(weights[c]) +
+                (bias ? llabs(dtype_load_int64(bias->dtype, element(bias, first + c))) : 0);
+            most = sum > most ? sum : most;
+        }
     }
-    return small;
+    return most;
 }
 
 static struct lying lying_of(const struct ir_op *op)
@@ -181,15 +193,15 @@ static tssa_status *find_quantizer(const struct ir_op *op, const struct kernel_s
         return NULL;
     const struct lying w = lying_of(op);
     const struct tensor *zero = constant_of(op, Y_ZERO);
-    const bool small = are_small(op, &w);
+    const int64_t most = most_of(op, &w);
     ir_graph_forget(setup->graph, w.w->data, tensor_bytes(w.w));
-    if (!small)
+    if (most > INT32_MAX)
         return NULL;
     float *factors = arena_alloc(setup->arena, (size_t)w.out * sizeof *factors);
     TRY_ALLOC(factors);
     if (find_factors(op, w.out, factors))
         *quantizer = (struct library_quantizer){factors, zero->dtype,
-                                                dtype_load_int64(zero->dtype, zero->data)};
+                                                dtype_load_int64(zero->dtype, zero->data), most};
     return NULL;
 }
 

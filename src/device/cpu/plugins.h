@@ -14,6 +14,6 @@
 PLUGIN_EXPORT void tssa_plugin_parallel_for(int threads, int64_t count, team_body body,
                                             void *context);
 /* tssa-onednn: CPU_PROVIDER_SYMBOL */
-PLUGIN_EXPORT const struct cpu_provider *tssa_plugin_provider_11(void);
+PLUGIN_EXPORT const struct cpu_provider *tssa_plugin_provider_12(void);
 
 #endif

@@ -82,12 +82,19 @@ static bool convolves(void)
     return cpu_provider_open() != NULL;
 }
 
+/* Without the provider? Sums to be quantized that it declines it may take as sums. */
+static bool is_ours(const struct cpu_engine *engine, const struct library_problem *problem)
+{
+    const bool quantizes = problem->kind == LIBRARY_CONV && problem->conv.quantizer;
+    return problem->dtype != TSSA_FLOAT && !(quantizes && engine && engine->provider->sums_bytes());
+}
+
 static struct library_primitive *make(struct device_context *context,
                                       const struct library_problem *problem)
 {
     struct cpu_engine *engine = cpu_engine(context);
     struct library_primitive *made = engine ? engine->provider->make(engine, problem) : NULL;
-    return made || problem->dtype == TSSA_FLOAT ? made : bytes_make(problem);
+    return made || !is_ours(engine, problem) ? made : bytes_make(problem);
 }
 
 static struct library_primitive *make_packer(struct device_context *context,
@@ -95,7 +102,7 @@ static struct library_primitive *make_packer(struct device_context *context,
 {
     struct cpu_engine *engine = cpu_engine(context);
     struct library_primitive *made = engine ? engine->provider->make_packer(engine, problem) : NULL;
-    return made || problem->dtype == TSSA_FLOAT ? made : bytes_make(problem);
+    return made || !is_ours(engine, problem) ? made : bytes_make(problem);
 }
 
 static const char missed[] =

@@ -23,6 +23,8 @@ struct cpu_provider {
     /* Does now, once for each engine, what the first product of float32 of a process would wait
      * for: oneDNN compiles all of its sgemm then, in 13 to 30 ms. */
     void (*get_ready)(struct cpu_engine *engine);
+    /* Does it sum products of bytes, exactly? */
+    bool (*sums_bytes)(void);
     /* As in struct device_library. Float32 and bytes, and of products one at a time. */
     struct library_primitive *(*make)(struct cpu_engine *engine,
                                       const struct library_problem *problem);
@@ -33,7 +35,7 @@ struct cpu_provider {
 /* The plugin, and its symbol: const struct cpu_provider *(void). Its number is that of the tables
  * above: a plugin that has others is not taken. */
 #define CPU_PROVIDER_PLUGIN "tssa-onednn"
-#define CPU_PROVIDER_SYMBOL "tssa_plugin_provider_11"
+#define CPU_PROVIDER_SYMBOL "tssa_plugin_provider_12"
 
 /* NULL when there is no plugin. Opens it. */
 const struct cpu_provider *cpu_provider_open(void);

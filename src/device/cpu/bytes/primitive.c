@@ -13,6 +13,7 @@
 #include "device/cpu/bytes/image.h"
 #include "device/cpu/bytes/sink.h"
 #include "device/cpu/bytes/tiles.h"
+#include "device/cpu/bytes/winograd.h"
 
 #define MOST_TERMS 640 /* of a stretch: a panel of it is half of a first cache */
 #define MOST_ROWS 384  /* of a block, which is a part of a second cache */
@@ -20,10 +21,14 @@
 #define MOST_PANELS 24 /* whose sums are kept from one stretch to the next */
 #define PART (1 << 18) /* products that are worth a thread */
 
+enum method { ROWS, DEPTHWISE, WINOGRAD };
+
 struct primitive {
     struct library_primitive base;
     struct team team;
     struct image image;
+    enum method method;
+    struct winograd winograd; /* by that alone, of which rows are tiles */
     const struct library_quantizer *quantizer;
     int64_t batch;
     /* Of the image as it is given, where channels are not last: bytes from one pixel, and from one
@@ -33,7 +38,7 @@ struct primitive {
     /* Of a right operand, which is not packed: bytes from one term, and from one column to the
      * next.
      */
-    bool is_product, is_depthwise;
+    bool is_product;
     int64_t b_row, b_column;
     int32_t b_zero;
     int64_t groups, rows, columns, terms; /* of a group but for rows */
@@ -211,25 +216,53 @@ static int64_t share(int64_t n, int64_t i, int64_t parts)
     return n / parts * i + least(i, n % parts);
 }
 
-static void compute_parts(void *context, int64_t begin, int64_t end)
+/* What part `i` has, of rows or of panels; of the other it has all. */
+static void share_out(const struct primitive *p, int64_t i, struct part *part)
+{
+    part->end_row = p->rows;
+    part->end_panel = p->panels;
+    if (p->shares_panels) {
+        part->first_panel = share(p->panels, i, p->parts);
+        part->end_panel = share(p->panels, i + 1, p->parts);
+    } else {
+        part->first_row = share(p->rows, i, p->parts);
+        part->end_row = share(p->rows, i + 1, p->parts);
+    }
+}
+
+static void compute_rows(void *context, int64_t begin, int64_t end)
 {
     const struct job *job = context;
     const struct primitive *p = job->p;
     for (int64_t i = begin; i < end; i++) {
         char *scratch = job->scratch + (size_t)i * p->part_bytes;
-        struct part part = {.end_row = p->rows,
-                            .end_panel = p->panels,
-                            .a = (void *)scratch,
+        struct part part = {.a = (void *)scratch,
                             .b = (void *)(scratch + a_bytes(p)),
                             .sums = (void *)(scratch + a_bytes(p) + b_bytes(p))};
-        if (p->shares_panels) {
-            part.first_panel = share(p->panels, i, p->parts);
-            part.end_panel = share(p->panels, i + 1, p->parts);
-        } else {
-            part.first_row = share(p->rows, i, p->parts);
-            part.end_row = share(p->rows, i + 1, p->parts);
-        }
+        share_out(p, i, &part);
         compute_part(job, &part);
+    }
+}
+
+static void compute_tiles(void *context, int64_t begin, int64_t end)
+{
+    const struct job *job = context;
+    const struct primitive *p = job->p;
+    for (int64_t i = begin; i < end; i++) {
+        struct part part = {0};
+        share_out(p, i, &part);
+        const struct winograd_part tiles = {.winograd = &p->winograd,
+                                            .image = &p->image,
+                                            .packed = job->weights,
+                                            .bytes = job->bytes,
+                                            .bias = job->bias,
+                                            .sink = &job->sink,
+                                            .first_tile = part.first_row,
+                                            .end_tile = part.end_row,
+                                            .first_panel = part.first_panel,
+                                            .end_panel = part.end_panel,
+                                            .scratch = job->scratch + (size_t)i * p->part_bytes};
+        winograd_run(&tiles);
     }
 }
 
@@ -242,6 +275,9 @@ static void compute_windows(void *context, int64_t begin, int64_t end)
         depthwise_run(&work, share(job->p->rows, i, job->p->parts),
                       share(job->p->rows, i + 1, job->p->parts));
 }
+
+static void (*const compute[])(void *context, int64_t begin, int64_t end) = {
+    [ROWS] = compute_rows, [DEPTHWISE] = compute_windows, [WINOGRAD] = compute_tiles};
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
@@ -288,14 +324,12 @@ static bool run(const struct library_primitive *base, struct device_stream *stre
     if (!job.scratch)
         return false;
     open_image(&job, at(call->operands[0]));
-    if (p->is_depthwise) {
+    if (p->method == DEPTHWISE) {
         const struct depthwise work = {&p->image, job.weights, job.bytes,
                                        job.bias,  &job.sink,   job.scratch};
         depthwise_open(&work);
-        team_for(&p->team, p->parts, 1, compute_windows, &job);
-    } else {
-        team_for(&p->team, p->parts, 1, compute_parts, &job);
     }
+    team_for(&p->team, p->parts, 1, compute[p->method], &job);
     return true;
 }
 
@@ -310,29 +344,31 @@ static void pack_column(const struct primitive *p, const int8_t *w, int8_t *to)
             to[k / 2 * 2 * TILE_COLUMNS + k % 2] = w[c * p->image.taps + tap];
 }
 
+static void pack_panels(const struct primitive *p, const int8_t *w, int8_t *to)
+{
+    const int64_t panel_bytes = tile_terms(p->terms) * TILE_COLUMNS;
+    memset(to, 0, p->base.packed_bytes);
+    for (int64_t i = 0; i < p->groups * p->panels; i++, to += panel_bytes)
+        for (int c = 0; c < columns_of(p, i % p->panels); c++, w += p->terms)
+            pack_column(p, w, to + 2 * (ptrdiff_t)c);
+}
+
 static bool pack(const struct library_primitive *base, const void *weights, void *packed,
                  void *scratch)
 {
     const struct primitive *p = (const struct primitive *)base;
-    const int64_t panel_bytes = tile_terms(p->terms) * TILE_COLUMNS;
-    const int8_t *w = weights;
-    int8_t *to = packed;
     (void)scratch;
-    if (p->is_depthwise) {
+    if (p->method == DEPTHWISE)
         depthwise_pack(&p->image, weights, packed);
-        return true;
-    }
-    memset(packed, 0, p->base.packed_bytes);
-    for (int64_t i = 0; i < p->groups * p->panels; i++, to += panel_bytes)
-        for (int c = 0; c < columns_of(p, i % p->panels); c++, w += p->terms)
-            pack_column(p, w, to + 2 * (ptrdiff_t)c);
+    else
+        pack_panels(p, weights, packed);
     return true;
 }
 
 static bool same_packing(const struct library_primitive *a, const struct library_primitive *b)
 {
     const struct primitive *one = (const struct primitive *)a, *two = (const struct primitive *)b;
-    return one->is_depthwise == two->is_depthwise && one->groups == two->groups &&
+    return (one->method == DEPTHWISE) == (two->method == DEPTHWISE) && one->groups == two->groups &&
            one->columns == two->columns && one->terms == two->terms &&
            one->image.taps == two->image.taps;
 }
@@ -347,10 +383,13 @@ static void release(struct library_primitive *base)
 /* How threads share it. */
 static void divide(struct primitive *p, int64_t threads)
 {
-    const double work = (double)p->rows * (double)p->columns * (double)p->terms * (double)p->groups;
+    const bool tiled = p->method == WINOGRAD;
+    const int64_t terms = tiled ? p->winograd.in * WINOGRAD_PRODUCTS : p->terms;
+    const double work = (double)p->rows * (double)p->columns * (double)terms * (double)p->groups;
     const int64_t worth = work / PART < (double)threads ? (int64_t)(work / PART) : threads,
-                  parts = worth > 1 ? worth : 1;
-    p->shares_panels = !p->is_depthwise && p->panels >= parts && p->rows < 2 * FEW_ROWS * parts;
+                  parts = worth > 1 ? worth : 1,
+                  few = 2 * (tiled ? WINOGRAD_FEW_TILES : FEW_ROWS) * parts;
+    p->shares_panels = p->method != DEPTHWISE && p->panels >= parts && p->rows < few;
     p->parts = least(parts, p->shares_panels ? p->panels : p->rows);
     team_open(&p->team, (int)p->parts);
 }
@@ -372,10 +411,12 @@ static void measure_memory(struct primitive *p)
 {
     const size_t turned = p->turns ? (size_t)(p->batch * p->image.pixels * p->image.channels) : 0;
     p->part_bytes = a_bytes(p) + b_bytes(p) + sums_bytes(p);
-    if (p->is_depthwise) /* of all threads, and never more than that of one */
+    if (p->method == DEPTHWISE) /* of all threads, and never more than that of one */
         p->part_bytes = aligned(depthwise_scratch_bytes(&p->image));
+    else if (p->method == WINOGRAD)
+        p->part_bytes = winograd_scratch_bytes(&p->winograd);
     p->base.scratch_bytes = (size_t)p->parts * p->part_bytes + turned;
-    if (p->is_depthwise)
+    if (p->method == DEPTHWISE)
         p->base.packed_bytes = depthwise_packed_bytes(&p->image);
     else if (!p->is_product)
         p->base.packed_bytes =
@@ -395,11 +436,15 @@ static bool describe_conv(struct primitive *p, const struct library_problem *pro
     p->pixel_step = 1;
     p->channel_step = p->image.pixels;
     p->result_first = !c->y_last;
-    p->is_depthwise = depthwise_takes(c);
+    p->method = depthwise_takes(c) ? DEPTHWISE : winograd_takes(c) ? WINOGRAD : ROWS;
     p->groups = c->groups;
     p->rows = c->batch * p->image.windows;
     p->columns = c->out_channels / c->groups;
     p->terms = p->image.used * p->image.taps;
+    if (p->method == WINOGRAD) {
+        winograd_open(c, &p->winograd);
+        p->rows = p->winograd.tiles;
+    }
     return true;
 }
 

@@ -182,6 +182,9 @@ static dnnl_primitive_desc_t choose(const struct primitive *p, const struct conv
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
+/* It adds the bias to a sum in floats. */
+#define MOST_SUM (INT64_C(1) << 24)
+
 static bool find_types(struct primitive *p, const struct library_problem *problem)
 {
     const struct library_quantizer *quantizer = onednn_quantizer(&problem->conv);
@@ -193,7 +196,9 @@ static bool find_types(struct primitive *p, const struct library_problem *proble
                     : !quantizer                     ? dnnl_s32
                     : quantizer->dtype == TSSA_UINT8 ? dnnl_u8
                                                      : dnnl_s8;
-    return bytes ? onednn_sums_bytes() && (quantizer || !problem->conv.biased) : true;
+    return bytes ? onednn_sums_bytes() &&
+                       (quantizer ? quantizer->most <= MOST_SUM : !problem->conv.biased)
+                 : true;
 }
 
 static void need_scratch(struct primitive *p, size_t bytes)

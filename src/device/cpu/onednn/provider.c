@@ -60,7 +60,7 @@ static struct cpu_engine *onednn_open(void)
     struct onednn_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
         return NULL;
-    engine->base.provider = tssa_plugin_provider_11();
+    engine->base.provider = tssa_plugin_provider_12();
     if (dnnl_engine_create(&engine->engine, dnnl_cpu, 0) == dnnl_success &&
         dnnl_stream_create(&engine->stream, engine->engine, dnnl_stream_default_flags) ==
             dnnl_success)
@@ -105,13 +105,14 @@ static struct library_primitive *onednn_make_packer(struct cpu_engine *engine,
     return problem->kind == LIBRARY_CONV ? onednn_make_conv_packer(engine, problem) : NULL;
 }
 
-const struct cpu_provider *tssa_plugin_provider_11(void)
+const struct cpu_provider *tssa_plugin_provider_12(void)
 {
     static const struct cpu_provider provider = {
         .open = onednn_open,
         .close = onednn_close,
         .threads = onednn_threads,
         .get_ready = onednn_get_ready,
+        .sums_bytes = onednn_sums_bytes,
         .make = onednn_make,
         .make_packer = onednn_make_packer,
     };
