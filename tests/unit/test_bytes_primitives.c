@@ -292,23 +292,30 @@ static void random_channels(struct conv_problem *c)
 {
     const int64_t kind = pick(0, 3);
     c->groups = kind == 0 ? pick(2, 70) : kind == 1 ? pick(2, 4) : 1;
+    if (kind == 0 && pick(0, 1))
+        c->groups = 16 * pick(1, 4);
     c->in_channels = c->groups * (kind == 0 ? 1 : pick(1, 40));
     c->out_channels = kind == 0 ? c->groups : c->groups * pick(1, 40);
 }
 
 /* False: the window is larger than the image. */
-static bool random_axis(struct conv_problem *c, int i)
+static bool pad_axis(struct conv_problem *c, int i)
 {
-    c->in[i] = pick(1, 12);
-    c->kernel[i] = pick(0, 1) ? 1 : pick(1, 5);
-    c->stride[i] = pick(0, 1) ? 1 : pick(1, 3);
-    c->dilation[i] = pick(0, 2) ? 1 : pick(1, 3);
     c->pad_begin[i] = pick(0, 1) * pick(0, 4);
     c->pad_end[i] = pick(0, 1) * pick(0, 4);
     const int64_t rest =
         c->in[i] + c->pad_begin[i] + c->pad_end[i] - ((c->kernel[i] - 1) * c->dilation[i] + 1);
     c->out[i] = rest >= 0 ? rest / c->stride[i] + 1 : 0;
     return rest >= 0;
+}
+
+static bool random_axis(struct conv_problem *c, int i)
+{
+    c->in[i] = pick(1, 12);
+    c->kernel[i] = pick(0, 1) ? 1 : pick(1, 5);
+    c->stride[i] = pick(0, 1) ? 1 : pick(1, 3);
+    c->dilation[i] = pick(0, 2) ? 1 : pick(1, 3);
+    return pad_axis(c, i);
 }
 
 static void test_convolutions(void **state)
@@ -346,6 +353,7 @@ static void test_large(void **state)
         {.in_channels = 512, .out_channels = 96, .in = {20, 21}, .kernel = {1, 1}},
         {.in_channels = 96, .out_channels = 96, .groups = 96, .in = {30, 31}, .kernel = {3, 3}},
         {.in_channels = 72, .out_channels = 72, .groups = 72, .in = {30, 31}, .kernel = {5, 5}},
+        {.in_channels = 48, .out_channels = 48, .groups = 48, .in = {9, 50}, .kernel = {3, 3}},
     };
     (void)state;
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
@@ -366,6 +374,38 @@ static void test_large(void **state)
             c->out[axis] = c->in[axis];
         }
         check_conv(&problem, i != 2, i == 3);
+    }
+}
+
+/* Depthwise ones of 3x3 along lines, whose channels are whole blocks. */
+static void test_lines(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 60;) {
+        struct library_problem problem;
+        memset(&problem, 0, sizeof problem);
+        problem.kind = LIBRARY_CONV;
+        problem.dtype = pick(0, 1) ? TSSA_INT8 : TSSA_UINT8;
+        struct conv_problem *c = &problem.conv;
+        *c = (struct conv_problem){.rank = pick(2, 3),
+                                   .batch = pick(1, 2),
+                                   .x_zero = random_zero(problem.dtype),
+                                   .x_last = pick(0, 3) != 0,
+                                   .y_last = pick(0, 3) != 0};
+        bool fits = true;
+        for (int i = 0; i < c->rank; i++) {
+            const bool is_line = i == c->rank - 1;
+            c->in[i] = pick(1, is_line ? 40 : 6);
+            c->kernel[i] = i == c->rank - 3 ? 1 : 3;
+            c->stride[i] = is_line ? 1 : pick(1, 2);
+            c->dilation[i] = is_line ? 1 : pick(1, 2);
+            fits &= pad_axis(c, i);
+        }
+        c->groups = c->in_channels = c->out_channels = 16 * pick(1, 4);
+        if (!fits)
+            continue;
+        check_conv(&problem, pick(0, 2) != 0, round % 3 == 0);
+        round++;
     }
 }
 
@@ -513,9 +553,10 @@ static void test_declined(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_products),        cmocka_unit_test(test_convolutions),
-        cmocka_unit_test(test_large),           cmocka_unit_test(test_winograd),
-        cmocka_unit_test(test_largest_numbers), cmocka_unit_test(test_declined),
+        cmocka_unit_test(test_products), cmocka_unit_test(test_convolutions),
+        cmocka_unit_test(test_large),    cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_winograd), cmocka_unit_test(test_largest_numbers),
+        cmocka_unit_test(test_declined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

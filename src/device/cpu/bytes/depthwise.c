@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clones.h"
+#include "device/cpu/bytes/lines.h"
 
 #ifdef VECTOR_V3
 #include <immintrin.h>
@@ -59,6 +60,10 @@ size_t depthwise_packed_bytes(const struct image *image)
 void depthwise_pack(const struct image *image, const int8_t *weights, void *packed)
 {
     int16_t *to = packed;
+    if (lines_take(image)) {
+        lines_pack(image, weights, to);
+        return;
+    }
     for (int64_t c = 0; c < image->channels; c += TILE_COLUMNS, to += panel_size(image)) {
         const int64_t rest = image->channels - c;
         tile_pack(image->taps, rest < TILE_COLUMNS ? rest : TILE_COLUMNS, weights + c * image->taps,
@@ -95,11 +100,12 @@ void depthwise_open(const struct depthwise *work)
     const struct image *image = work->image;
     const int16_t *panel = work->packed;
     int32_t *starts = starts_of(work);
+    const int64_t pairs = lines_take(image) ? LINES_TERMS / 2 : pairs_of(image);
     memset(around_of(work), image->zero, (size_t)padded(image));
     for (int64_t c = 0; c < padded(image); c += TILE_COLUMNS, panel += panel_size(image))
         for (int64_t i = 0; i < TILE_COLUMNS; i++) {
             int32_t sum = 0;
-            for (int64_t p = 0; p < pairs_of(image); p++)
+            for (int64_t p = 0; p < pairs; p++)
                 sum += panel[(p * TILE_COLUMNS + i) * 2] + panel[(p * TILE_COLUMNS + i) * 2 + 1];
             starts[c + i] = -image->zero * sum +
                             (work->bias && c + i < image->channels ? work->bias[c + i] : 0);
@@ -289,6 +295,10 @@ void depthwise_run(const struct depthwise *work, int64_t begin, int64_t end)
     struct places places = {.pairs = pairs_of(work->image)};
     struct image_window window;
     int64_t aheads[MOST_TAPS];
+    if (lines_take(work->image)) {
+        lines_run(work, starts_of(work), around_of(work), begin, end);
+        return;
+    }
     find_aheads(work->image, aheads);
     image_window_of(work->image, begin, &window);
     for (int64_t row = begin; row < end; row += places.rows) {

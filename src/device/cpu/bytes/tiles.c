@@ -36,27 +36,48 @@ VECTOR_V3 INLINE void scale_v3(const float *factors, const __m256i *sums, __m256
     *scaled = _mm256_cvtps_epi32(_mm256_min_ps(product, _mm256_set1_ps(LARGE)));
 }
 
-/* What saturates in 16 bits does so in 8, with whatever zero point. */
-VECTOR_V3 INLINE void quantize_v3(const struct tile_quantizer *q, const __m256i *sums, uint8_t *to)
+/* In 16 bits, of 16 columns of a row: 0 to 3, 8 to 11, 4 to 7, 12 to 15. What saturates there does
+ * so in 8 bits, with whatever zero point. */
+VECTOR_V3 INLINE void halve_v3(const struct tile_quantizer *q, const __m256i *sums, __m256i *mixed)
 {
     __m256i left, right;
     scale_v3(q->factors, sums, &left);
     scale_v3(q->factors + LANES, sums + 1, &right);
-    const __m256i mixed = _mm256_packs_epi32(left, right),
-                  shifted = _mm256_adds_epi16(_mm256_permute4x64_epi64(mixed, 0xD8),
-                                              _mm256_set1_epi16((int16_t)q->zero));
-    const __m128i low = _mm256_castsi256_si128(shifted),
-                  high = _mm256_extracti128_si256(shifted, 1);
-    _mm_storeu_si128((void *)to,
-                     q->is_signed ? _mm_packs_epi16(low, high) : _mm_packus_epi16(low, high));
+    *mixed =
+        _mm256_adds_epi16(_mm256_packs_epi32(left, right), _mm256_set1_epi16((int16_t)q->zero));
+}
+
+/* Of two rows, `step` apart. */
+VECTOR_V3 INLINE void quantize_two_v3(const struct tile_quantizer *q, const __m256i *sums,
+                                      uint8_t *to, int64_t step)
+{
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    __m256i one, two;
+    halve_v3(q, sums, &one);
+    halve_v3(q, sums + 2, &two);
+    const __m256i mixed =
+                      q->is_signed ? _mm256_packs_epi16(one, two) : _mm256_packus_epi16(one, two),
+                  rows = _mm256_permutevar8x32_epi32(mixed, order);
+    _mm_storeu_si128((void *)to, _mm256_castsi256_si128(rows));
+    _mm_storeu_si128((void *)(to + step), _mm256_extracti128_si256(rows, 1));
+}
+
+VECTOR_V3 INLINE void quantize_v3(const struct tile_quantizer *q, const __m256i *sums, uint8_t *to)
+{
+    const __m256i twice[4] = {sums[0], sums[1], sums[0], sums[1]};
+    quantize_two_v3(q, twice, to, 0);
 }
 
 VECTOR_V3 static void quantize_rows_v3(const struct tile_quantizer *q, int64_t rows,
                                        const int32_t *sums, uint8_t *to, int64_t step)
 {
     const struct tile_quantizer own = *q; /* which no byte that is written can change */
-    for (int64_t r = 0; r < rows; r++)
-        quantize_v3(&own, (const __m256i *)(const void *)(sums + r * TILE_COLUMNS), to + r * step);
+    const __m256i *from = (const void *)sums;
+    int64_t r = 0;
+    for (; r + 2 <= rows; r += 2)
+        quantize_two_v3(&own, from + 2 * r, to + r * step, step);
+    if (r < rows)
+        quantize_v3(&own, from + 2 * r, to + r * step);
 }
 #endif
 
@@ -139,14 +160,21 @@ VECTOR_V3 INLINE void begin_rows(const struct tile_panel *p, int64_t row, int ro
 VECTOR_V3 INLINE void end_rows(const struct tile_panel *p, int64_t row, int rows, row_sums *sums)
 {
     __m256i *to = (void *)(p->sums + row * TILE_COLUMNS);
+    if (p->quantizer) {
+        const struct tile_quantizer *q = p->quantizer;
+        uint8_t *bytes = p->bytes + row * p->step;
+#pragma GCC unroll 3
+        for (int r = 0; r + 2 <= rows; r += 2)
+            quantize_two_v3(q, sums[r], bytes + r * p->step, p->step);
+        if (rows % 2)
+            quantize_v3(q, sums[rows - 1], bytes + (rows - 1) * p->step);
+        return;
+    }
 #pragma GCC unroll 6
-    for (int r = 0; r < rows; r++)
-        if (p->quantizer) {
-            quantize_v3(p->quantizer, sums[r], p->bytes + (row + r) * p->step);
-        } else {
-            to[2 * r] = sums[r][0];
-            to[2 * r + 1] = sums[r][1];
-        }
+    for (int r = 0; r < rows; r++) {
+        to[2 * r] = sums[r][0];
+        to[2 * r + 1] = sums[r][1];
+    }
 }
 
 VECTOR_V3 INLINE void load_pair(const int16_t *at, __m256i *pair)
