@@ -8,6 +8,11 @@
 #define INLINE static inline __attribute__((always_inline))
 #define LINE (CONV_MAX_RANK - 1) /* the axis whose pixels are neighbours */
 
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 void image_open(const struct conv_problem *problem, bool is_signed, struct image *image)
 {
     *image = (struct image){.channels = problem->in_channels,
@@ -177,17 +182,28 @@ INLINE int64_t place_of(const struct image *image, int64_t plane, int64_t line, 
     return ((plane * image->in[1] + line) * image->in[LINE] + pixel) * image->channels;
 }
 
-INLINE void put_lines(const struct image *image, const struct widening *w, const uint8_t *from,
-                      const int64_t *at, int16_t *to)
+/* What is behind a row's columns. */
+INLINE void clear(const struct image_part *p, int16_t *to)
+{
+    for (int64_t i = p->end - p->begin; i % p->whole != 0; i++)
+        to[i] = 0;
+}
+
+/* Windows side by side that are within. */
+INLINE void put_run(const struct image *image, const struct image_part *p, const struct widening *w,
+                    const uint8_t *from, int64_t windows, int16_t *to)
 {
     const int64_t n = image->kernel[LINE] * image->channels,
+                  step = image->stride[LINE] * image->channels,
                   line = place_of(image, 0, image->dilation[1], 0),
                   plane = place_of(image, image->dilation[0], 0, 0);
-    from += place_of(image, at[0], at[1], at[LINE]);
-    for (int64_t i = 0; i < image->kernel[0]; i++, from += plane) {
+    for (int64_t r = 0; r < windows; r++, from += step, to += p->width) {
         const uint8_t *in_plane = from;
-        for (int64_t j = 0; j < image->kernel[1]; j++, to += n, in_plane += line)
-            widen_vectors(w, in_plane, n, to);
+        int16_t *next = to;
+        for (int64_t i = 0; i < image->kernel[0]; i++, in_plane += plane)
+            for (int64_t j = 0; j < image->kernel[1]; j++, next += n)
+                widen_vectors(w, in_plane + j * line, n, next);
+        clear(p, to);
     }
 }
 
@@ -199,17 +215,26 @@ INLINE int64_t end_of(const struct image *image, const int64_t *at)
            whole(image->kernel[LINE] * image->channels);
 }
 
+/* How many windows from `row` on are within, in its line and of those that are wanted. There are so
+ * many bytes from the batch's first pixel on. */
+INLINE int64_t run_of(const struct image *image, const struct image_part *p, int64_t row,
+                      const int64_t *at, int64_t bytes)
+{
+    const int64_t there = bytes - end_of(image, at);
+    if (there < 0 || !is_within(image, p, at))
+        return 0;
+    const int64_t span = (image->kernel[LINE] - 1) * image->dilation[LINE],
+                  step = image->stride[LINE],
+                  inside = (image->in[LINE] - 1 - span - at[LINE]) / step + 1,
+                  readable = there / (step * image->channels) + 1,
+                  in_line = image->out[LINE] - row % image->out[LINE];
+    return least(least(inside, readable), least(in_line, p->row + p->rows - row));
+}
+
 INLINE struct widening widening_of(const struct image *image, const struct image_part *p)
 {
     const uint8_t flip = image->is_signed ? SIGN_BIT : 0;
     return (struct widening){flip, (int16_t)(image->zero + flip), p->bytes.end};
-}
-
-/* What is behind a row's columns. */
-INLINE void clear(const struct image_part *p, int16_t *to)
-{
-    for (int64_t i = p->end - p->begin; i % p->whole != 0; i++)
-        to[i] = 0;
 }
 
 VECTOR_PROCEDURE(gather_windows, (const struct image *image, const struct image_part *p),
@@ -218,17 +243,22 @@ VECTOR_PROCEDURE(gather_windows, (const struct image *image, const struct image_
     const struct widening widening = widening_of(image, p);
     struct image_window window;
     image_window_of(image, p->row, &window);
-    for (int64_t r = 0; r < p->rows; r++) {
-        int16_t *to = p->to + r * p->width;
+    for (int64_t row = p->row, n; row < p->row + p->rows; row += n) {
+        int16_t *to = p->to + (row - p->row) * p->width;
+        const int64_t *at = window.at;
         const uint8_t *from = p->bytes.first + window.batch * image->pixels * image->channels +
                               p->group * image->used;
+        n = run_of(image, p, row, at, p->bytes.end - from);
+        if (n > 0) {
+            put_run(image, p, &widening, from + place_of(image, at[0], at[1], at[LINE]), n, to);
+            image_window_of(image, row + n, &window);
+            continue;
+        }
         struct writer w = {image, &widening, 0, p->begin, p->end, to};
-        if (is_within(image, p, window.at) && end_of(image, window.at) <= p->bytes.end - from)
-            put_lines(image, &widening, from, window.at, to);
-        else
-            put_window(&w, from, window.at);
+        put_window(&w, from, at);
         clear(p, to);
-        image_next_window(image, p->row + r, &window);
+        image_next_window(image, row, &window);
+        n = 1;
     }
 }
 
