@@ -61,7 +61,7 @@ static void pack(const struct tensor *tensor, const struct recurrent_parts *part
 {
     const int64_t depth = tensor->dims[2];
     const size_t size = tssa_dtype_size(dtype), own = tssa_dtype_size(tensor->dtype);
-    const int64_t panel = (int64_t)(RECURRENT_PANEL / size);
+    const int64_t panel = recurrent_panel() / (int64_t)size;
     const char *from = tensor->data;
     for (int64_t part = 0; part < tensor->dims[0] * parts->n; part++) {
         const int64_t gates = parts->gates[part % parts->n];

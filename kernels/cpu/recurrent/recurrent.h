@@ -8,17 +8,26 @@
 #ifndef TSSA_KERNELS_CPU_RECURRENT_RECURRENT_H
 #define TSSA_KERNELS_CPU_RECURRENT_RECURRENT_H
 
+#include "base/isa.h"
 #include "kernels/cpu/recurrent/activation.h"
 
 /*
  * Gates that are multiplied together: all, or of GRU the first two, then the last. Each part has
  * columns that fill whole lanes, those behind its own being zeros, and begins at a multiple of them
  * in rows of sums. Of its packed weights, [depth][panel] follows [depth][panel]: the panels are
- * RECURRENT_PANEL bytes of columns, the last one what is left.
+ * recurrent_panel() bytes of columns, the last one what is left.
  */
 #define RECURRENT_PARTS 2
 #define RECURRENT_LANES 64
-#define RECURRENT_PANEL 256
+#define RECURRENT_PANEL_OF_32 64 /* with registers of 32 bytes */
+#define RECURRENT_PANEL_OF_64 256
+/* Panels are as wide as a tile of several rows, whose weights then follow each other in memory: of
+ * 4 MiB, four rows take a tenth less time than side by side with what other tiles read. */
+static inline int64_t recurrent_panel(void)
+{
+    return isa_level() == ISA_V4 ? RECURRENT_PANEL_OF_64 : RECURRENT_PANEL_OF_32;
+}
+
 struct recurrent_parts {
     int n;
     int64_t gates[RECURRENT_PARTS]; /* columns of its own */

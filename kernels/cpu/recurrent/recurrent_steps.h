@@ -34,7 +34,8 @@
 #define AHEAD (2048 / sizeof(T))
 
 #define INLINE static inline __attribute__((always_inline))
-#define PANEL ((int64_t)(RECURRENT_PANEL / sizeof(T)))
+#define SHARE ((int64_t)(256 / sizeof(T))) /* columns that a thread has, or several times as many  \
+                                            */
 
 /* Rows of sums to which rows of x times packed weights are added. */
 struct product {
@@ -48,13 +49,15 @@ struct product {
 
 #define NAME(x) x##_of_32
 #define REGISTER 32
+#define PANEL_BYTES RECURRENT_PANEL_OF_32
 #define REGISTERS 2
-#define ROW_REGISTERS 8
-#define ABREAST 1
+#define ROW_REGISTERS 2
+#define ABREAST 4
 #include "kernels/cpu/recurrent/recurrent_tile.h"
 
 #define NAME(x) x##_of_64
 #define REGISTER 64
+#define PANEL_BYTES RECURRENT_PANEL_OF_64
 #define REGISTERS 4
 #define ROW_REGISTERS 4
 #define ABREAST 4
@@ -62,7 +65,7 @@ struct product {
 
 VECTOR_BY_WIDTH(multiply, (const struct product *p, int64_t begin, int64_t end), (p, begin, end))
 
-static void multiply_panels(void *context, int64_t begin, int64_t end)
+static void multiply_shares(void *context, int64_t begin, int64_t end)
 {
     multiply(context, begin, end);
 }
@@ -70,7 +73,7 @@ static void multiply_panels(void *context, int64_t begin, int64_t end)
 /* `team` NULL: by the calling thread. */
 static void multiply_all(const struct team *team, struct product product)
 {
-    team_for(team, (product.columns + PANEL - 1) / PANEL, 1, multiply_panels, &product);
+    team_for(team, (product.columns + SHARE - 1) / SHARE, 1, multiply_shares, &product);
 }
 
 /* ---- Activations and cells ------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
  *
  *     NAME(x)             a name of the width and T
  *     REGISTER            its bytes, which divide RECURRENT_LANES
+ *     PANEL_BYTES         of a panel's columns
  *     REGISTERS           so many are a tile of several rows wide, at most
  *     ROW_REGISTERS       and a tile of one
  *     ABREAST             or as many panels
@@ -12,7 +13,8 @@
  */
 
 #define ELEMENTS (REGISTER / T_BYTES)
-#define IN_PANEL (RECURRENT_PANEL / REGISTER) /* registers of a row of a panel */
+#define PANEL ((int64_t)(PANEL_BYTES / T_BYTES))
+#define IN_PANEL (PANEL_BYTES / REGISTER) /* registers of a row of a panel */
 #define MOST (TALL * REGISTERS > ABREAST * IN_PANEL ? TALL * REGISTERS : ABREAST * IN_PANEL)
 #define lanes NAME(lanes)
 #define lanes_at NAME(lanes_at)
@@ -138,9 +140,12 @@ INLINE void NAME(panels)(const struct product *p, int64_t at)
      p->depth);
 }
 
-/* Panels [begin, end). */
+/* Shares [begin, end) of the columns. */
 INLINE void NAME(multiply)(const struct product *p, int64_t begin, int64_t end)
 {
+    const int64_t all = (p->columns + PANEL - 1) / PANEL;
+    begin *= SHARE / PANEL;
+    end = end * (SHARE / PANEL) < all ? end * (SHARE / PANEL) : all;
     const int64_t whole = p->columns / PANEL < end ? p->columns / PANEL : end;
     const int64_t groups = p->n_rows == 1 && whole > begin ? (whole - begin) / ABREAST : 0;
     const int64_t grouped = begin + groups * ABREAST, parts = groups + end - grouped;
@@ -156,12 +161,14 @@ INLINE void NAME(multiply)(const struct product *p, int64_t begin, int64_t end)
 #undef lanes
 #undef lanes_at
 #undef ELEMENTS
+#undef PANEL
 #undef IN_PANEL
 #undef MOST
 #undef EACH
 #undef ADDED
 #undef NAME
 #undef REGISTER
+#undef PANEL_BYTES
 #undef REGISTERS
 #undef ROW_REGISTERS
 #undef ABREAST
