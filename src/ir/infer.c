@@ -29,13 +29,7 @@ tssa_status *ir_infer_op(struct ir_op *op)
     struct ir_graph *graph = graph_of(op);
     graph->infer_steps++;
     op->inferred_from = ir_infer_stamp(op);
-    tssa_status *status = op->info->infer(graph, op);
-    if (status) {
-        char text[256];
-        ir_op_describe(op, text, sizeof text);
-        return status_prefix(status, "%s", text);
-    }
-    return NULL;
+    return ir_op_blame(op->info->infer(graph, op), op);
 }
 
 static void forget(struct ir_graph *graph, struct ir_value *value)

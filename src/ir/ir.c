@@ -344,6 +344,15 @@ void ir_op_describe(const struct ir_op *op, char *text, size_t size)
     snprintf(text, size, "%.*s (node \"%.*s\")", type_size, type, name_size, name);
 }
 
+tssa_status *ir_op_blame(tssa_status *status, const struct ir_op *op)
+{
+    char text[256];
+    if (!status)
+        return NULL;
+    ir_op_describe(op, text, sizeof text);
+    return status_prefix(status, "%s", text);
+}
+
 /* ---- Attributes ------------------------------------------------------------------------------ */
 
 const struct ir_attr *ir_attr(const struct ir_op *op, const char *name)

@@ -398,6 +398,8 @@ const struct tensor *ir_attr_tensor(const struct ir_op *op, const char *name);
 /* "Add (node "conv1/add")" or, unnamed, "Add (node 17)": how messages name an op. Long names are
  * cut, between characters, to fit: `size` is 128 at least. */
 void ir_op_describe(const struct ir_op *op, char *text, size_t size);
+/* Says of an error whose it is, as everybody says it; consumes `status`. NULL stays NULL. */
+tssa_status *ir_op_blame(tssa_status *status, const struct ir_op *op) __attribute__((cold));
 
 /* Is there such an op in the block, or in a block in it? */
 bool ir_block_has(const struct ir_block *block, enum ir_op_id id);

@@ -190,19 +190,12 @@ static tssa_status *run_watched(struct run *run, const struct step *step)
     return status;
 }
 
-static tssa_status *prefix_with_op(tssa_status *status, const struct ir_op *op)
-{
-    char text[256];
-    ir_op_describe(op, text, sizeof text);
-    return status_prefix(status, "%s", text);
-}
-
 static inline tssa_status *run_step(struct run *run, const struct step *step)
 {
     TRY(executor_check_stop(run));
     tssa_status *status = run->watched ? run_watched(run, step) : step->run(run, step);
     if (__builtin_expect(status != NULL, 0))
-        return prefix_with_op(status, step->op);
+        return ir_op_blame(status, step->op);
     return NULL;
 }
 

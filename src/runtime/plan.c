@@ -268,15 +268,6 @@ static tssa_status *refuse(const struct ir_op *op)
                  op->info->name, op->version);
 }
 
-static tssa_status *prefix_with_op(tssa_status *status, const struct ir_op *op)
-{
-    char text[256];
-    if (!status)
-        return NULL;
-    ir_op_describe(op, text, sizeof text);
-    return status_prefix(status, "%s", text);
-}
-
 /* So that plan_free releases what `prepare` made, if it did. */
 static tssa_status *hold_kernel(struct plan *plan, const struct step *step, tssa_status *prepared)
 {
@@ -342,14 +333,14 @@ static tssa_status *bind_kernel(struct compiler *c, const struct ir_op *op, stru
     if (!step->run)
         return refuse(op);
     if (!step->kernel)
-        return prefix_with_op(control_prepare(op, &plan->arena, &step->state), op);
+        return ir_op_blame(control_prepare(op, &plan->arena, &step->state), op);
     const struct kernel_setup setup = {.arena = &plan->arena,
                                        .context = context,
                                        .tally = &plan->tally,
                                        .graph = plan->graph,
                                        .shelf = &plan->shelf};
     return hold_kernel(plan, step,
-                       prefix_with_op(kernel_prepare(step->kernel, op, &setup, &step->state), op));
+                       ir_op_blame(kernel_prepare(step->kernel, op, &setup, &step->state), op));
 }
 
 static tssa_status *compile_blocks(struct compiler *c, const struct ir_op *op, struct step *step)

@@ -129,16 +129,6 @@ static void find_args(const struct kernel_args *args, const struct member *membe
     own->args.places = args->places ? own->places : NULL;
 }
 
-/* As the interpreter says whose it is. */
-static tssa_status *blame(tssa_status *status, const struct ir_op *op)
-{
-    char text[256];
-    if (!status)
-        return NULL;
-    ir_op_describe(op, text, sizeof text);
-    return status_prefix(status, "%s", text);
-}
-
 static tssa_status *open_layer(struct kernel_args *args, struct stack *s, uint32_t i)
 {
     const struct stack_state *state = args->state;
@@ -404,7 +394,7 @@ static tssa_status *open_all(struct kernel_args *args, struct stack *s)
     const struct stack_state *state = args->state;
     s->n = state->n;
     for (uint32_t i = 0; i < s->n; i++)
-        TRY(blame(open_layer(args, s, i), state->members[i].op));
+        TRY(ir_op_blame(open_layer(args, s, i), state->members[i].op));
     choose_way(s, args->env->team);
     return NULL;
 }

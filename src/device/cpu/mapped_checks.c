@@ -9,11 +9,7 @@
 
 tssa_status *mapped_blame(tssa_status *status, const struct gir_map *map)
 {
-    char text[256];
-    if (!status || !map->op)
-        return status;
-    ir_op_describe(map->op, text, sizeof text);
-    return status_prefix(status, "%s", text);
+    return map->op ? ir_op_blame(status, map->op) : status;
 }
 
 /* The number of the first row of an operand that iterations do not have: the last one before its

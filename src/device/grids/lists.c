@@ -72,11 +72,7 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
 /* As the interpreter says whose it is. */
 static tssa_status *blame(tssa_status *status, const struct member *member)
 {
-    char text[256];
-    if (!status || !member->op)
-        return status;
-    ir_op_describe(member->op, text, sizeof text);
-    return status_prefix(status, "%s", text);
+    return member->op ? ir_op_blame(status, member->op) : status;
 }
 
 static tssa_status *make_output(struct kernel_args *args, uint32_t result, tssa_dtype dtype,
