@@ -11,4 +11,10 @@ struct device_place {
     size_t offset;
 };
 
+/* The address of one in memory of the host that is there. */
+static inline void *device_place_at(struct device_place place)
+{
+    return (char *)place.memory + place.offset;
+}
+
 #endif

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gir/grid_reach.h"
 
-static const struct gir_interval all = {INT64_MIN, INT64_MAX};
+#include "base/integers.h"
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
+static const struct gir_interval all = {INT64_MIN, INT64_MAX};
 
 static int64_t most(int64_t a, int64_t b)
 {

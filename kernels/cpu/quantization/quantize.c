@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clones.h"
+#include "base/integers.h"
 #include "device/kernel.h"
 #include "kernels/cpu/lib/convert.h"
 
@@ -159,11 +160,6 @@ static void walk_on(struct scale_walk *walk, int64_t n)
         walk->axis = 0;
         walk->outer++;
     }
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 /* How many of the next n elements lie in a row, where the first of their scales is, and how far the

@@ -4,11 +4,6 @@
 
 #include <string.h>
 
-static void *pointer(struct device_place place)
-{
-    return (char *)place.memory + place.offset;
-}
-
 void *cpu_allocate(struct device_stream *stream, size_t size)
 {
     return allocator_alloc_aligned(stream->context->allocator, size, TENSOR_ALIGNMENT);
@@ -26,7 +21,7 @@ tssa_status *cpu_copy(struct device_stream *stream, enum device_copy kind, struc
     (void)stream;
     (void)kind;
     if (size)
-        memcpy(pointer(to), pointer(from), size);
+        memcpy(device_place_at(to), device_place_at(from), size);
     return NULL;
 }
 
@@ -35,7 +30,7 @@ tssa_status *cpu_fill(struct device_stream *stream, struct device_place to, unsi
 {
     (void)stream;
     if (size)
-        memset(pointer(to), byte, size);
+        memset(device_place_at(to), byte, size);
     return NULL;
 }
 
@@ -43,6 +38,6 @@ tssa_status *cpu_read_scalar(struct device_stream *stream, struct device_place f
                              tssa_dtype dtype, int64_t *value)
 {
     (void)stream;
-    *value = dtype_load_int64(dtype, pointer(from));
+    *value = dtype_load_int64(dtype, device_place_at(from));
     return NULL;
 }

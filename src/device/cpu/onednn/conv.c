@@ -287,11 +287,6 @@ static bool same_packing(const struct library_primitive *a, const struct library
                                   &((const struct primitive *)b)->conv);
 }
 
-static void *at(struct device_place place)
-{
-    return (char *)place.memory + place.offset;
-}
-
 static bool reorder(const struct primitive *p, enum conv_operand operand, const void *from,
                     void *to, void *scratch)
 {
@@ -303,11 +298,11 @@ static bool reorder(const struct primitive *p, enum conv_operand operand, const 
 
 static bool convolve(struct primitive *p, const struct library_call *call)
 {
-    char *scratch = at(call->scratch), *result = at(call->result);
-    void *x = at(call->operands[SRC]);
+    char *scratch = device_place_at(call->scratch), *result = device_place_at(call->result);
+    void *x = device_place_at(call->operands[SRC]);
     struct conv_places places = {.at = {[SRC] = x,
-                                        [WEIGHTS] = at(call->operands[WEIGHTS]),
-                                        [BIAS] = at(call->operands[BIAS]),
+                                        [WEIGHTS] = device_place_at(call->operands[WEIGHTS]),
+                                        [BIAS] = device_place_at(call->operands[BIAS]),
                                         [DST] = result},
                                  .scratch = scratch};
     if (p->reorders[SRC].primitive) {

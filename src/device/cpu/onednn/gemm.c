@@ -68,11 +68,6 @@ static bool describe(int64_t rows, int64_t columns, int64_t row, int64_t column,
     return false;
 }
 
-static void *at(struct device_place place)
-{
-    return (char *)place.memory + place.offset;
-}
-
 static bool multiply(const struct product *p, const float *a, const float *b, float *c)
 {
     return dnnl_sgemm(p->a, p->b, p->m, p->n, p->k, 1.0f, a, p->lda, b, p->ldb, 0.0f, c, p->n) ==
@@ -146,14 +141,14 @@ static bool run(const struct library_primitive *base, struct device_stream *stre
                 const struct library_call *call)
 {
     const struct product *p = (const struct product *)base;
-    const float *a = at(call->operands[0]), *b = at(call->operands[1]);
-    float *c = at(call->result);
+    const float *a = device_place_at(call->operands[0]), *b = device_place_at(call->operands[1]);
+    float *c = device_place_at(call->result);
     const bool copies = (p->copies_a || p->copies_b) && call->scratch.memory;
     struct onednn_setting before = onednn_enter(p->threads);
     struct flush_setting modes;
     flush_enter(&modes, p->threads);
     const bool done =
-        copies ? multiply_panels(p, a, b, at(call->scratch), c) : multiply(p, a, b, c);
+        copies ? multiply_panels(p, a, b, device_place_at(call->scratch), c) : multiply(p, a, b, c);
     (void)stream;
     flush_leave(&modes);
     onednn_leave(before);
@@ -166,7 +161,8 @@ static bool run_bytes(const struct library_primitive *base, struct device_stream
     const struct product *p = (const struct product *)base;
     struct onednn_setting before = onednn_enter(p->threads);
     const bool done =
-        multiply_bytes(p, at(call->operands[0]), at(call->operands[1]), at(call->result));
+        multiply_bytes(p, device_place_at(call->operands[0]), device_place_at(call->operands[1]),
+                       device_place_at(call->result));
     (void)stream;
     onednn_leave(before);
     return done;

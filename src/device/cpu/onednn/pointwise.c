@@ -97,11 +97,6 @@ struct product {
     int threads;
 };
 
-static void *at(struct device_place place)
-{
-    return (char *)place.memory + place.offset;
-}
-
 static bool run(const struct library_primitive *base, struct device_stream *stream,
                 const struct library_call *call)
 {
@@ -110,8 +105,9 @@ static bool run(const struct library_primitive *base, struct device_stream *stre
     struct flush_setting modes;
     (void)stream;
     flush_enter(&modes, p->threads);
-    const bool done = pointwise_run(&p->pointwise, at(call->operands[0]), at(call->operands[1]),
-                                    at(call->result), at(call->scratch));
+    const bool done = pointwise_run(&p->pointwise, device_place_at(call->operands[0]),
+                                    device_place_at(call->operands[1]),
+                                    device_place_at(call->result), device_place_at(call->scratch));
     flush_leave(&modes);
     onednn_leave(before);
     return done;

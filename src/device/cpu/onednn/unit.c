@@ -4,6 +4,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/integers.h"
+
 bool onednn_unit_make(struct onednn_unit *unit, dnnl_primitive_desc_t desc)
 {
     desc_view scratchpad = dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0);
@@ -34,7 +36,7 @@ void onednn_unit_drop(struct onednn_unit *unit)
 
 size_t onednn_aligned(size_t size)
 {
-    return (size + LIBRARY_ALIGNMENT - 1) / LIBRARY_ALIGNMENT * LIBRARY_ALIGNMENT;
+    return aligned(size, LIBRARY_ALIGNMENT);
 }
 
 /* An argument whose memory is at `data`. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integers.h"
 #include "device/cpu/onednn/unit.h"
 
 #define BLOCK 16 /* channels that lie side by side in a strip */
@@ -43,16 +44,6 @@ struct winograd {
     dnnl_memory_desc_t plain_weights; /* as the caller has them */
     size_t x_at, y_at;                /* of strips in the scratch memory */
 };
-
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
@@ -256,21 +247,16 @@ static void move_strip(const struct winograd *p, const struct side *side, int64_
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-static void *at(struct device_place place)
-{
-    return (char *)place.memory + place.offset;
-}
-
 static bool compute_strip(struct winograd *p, const struct library_call *call, int64_t picture,
                           int64_t first)
 {
-    char *scratch = at(call->scratch);
-    float *x = at(call->operands[SRC]), *y = at(call->result);
+    char *scratch = device_place_at(call->scratch);
+    float *x = device_place_at(call->operands[SRC]), *y = device_place_at(call->result);
     float *x_strip = (float *)(void *)(scratch + p->x_at),
           *y_strip = (float *)(void *)(scratch + p->y_at);
     const struct conv_places places = {.at = {[SRC] = x_strip,
-                                              [WEIGHTS] = at(call->operands[WEIGHTS]),
-                                              [BIAS] = at(call->operands[BIAS]),
+                                              [WEIGHTS] = device_place_at(call->operands[WEIGHTS]),
+                                              [BIAS] = device_place_at(call->operands[BIAS]),
                                               [DST] = y_strip},
                                        .scratch = scratch};
     move_strip(p, &p->x, picture, first, x, LOAD, x_strip);

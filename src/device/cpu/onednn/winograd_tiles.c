@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clones.h"
+#include "base/integers.h"
 #include "device/cpu/onednn/conv_attrs.h"
 #include "device/cpu/onednn/pointwise.h"
 #include "ir/convolve.h"
@@ -69,16 +70,6 @@ struct tiles {
     dnnl_memory_desc_t all;   /* results */
     size_t sums_at, product_at, thread_bytes; /* of a thread's scratch memory */
 };
-
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* ---- Transforms ------------------------------------------------------------------------------ */
 
@@ -245,17 +236,12 @@ FAST static void store_tile(const struct tiles *p, const float *sums, int64_t pi
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-static void *at(struct device_place place)
-{
-    return (char *)place.memory + place.offset;
-}
-
 static bool multiply(struct tiles *p, const struct library_call *call, float *numbers, float *sums,
                      char *scratch)
 {
     bool done = true;
     for (int i = 0; i < NUMBERS && done; i++) {
-        const char *packed = at(call->operands[WEIGHTS]);
+        const char *packed = device_place_at(call->operands[WEIGHTS]);
         done = pointwise_run(&p->product, numbers + i * p->strip * p->in,
                              packed + (size_t)i * p->matrix_bytes, sums + i * p->strip * p->out,
                              scratch);
@@ -274,7 +260,8 @@ static bool compute_strip(struct tiles *p, const struct library_call *call, int6
     struct window window;
     for (int64_t i = 0; i < n; i++) {
         find_window(p, &p->x, first + i, TILE, p->before, &window);
-        load_tile(at(call->operands[SRC]), &window, p->in, x_pitch, numbers + i * p->in);
+        load_tile(device_place_at(call->operands[SRC]), &window, p->in, x_pitch,
+                  numbers + i * p->in);
     }
     for (int i = 0; i < NUMBERS && n < p->strip; i++)
         memset(numbers + i * x_pitch + n * p->in, 0,
@@ -283,8 +270,8 @@ static bool compute_strip(struct tiles *p, const struct library_call *call, int6
         return false;
     for (int64_t i = 0; i < n; i++) {
         find_window(p, &p->y, first + i, PIXELS, none, &window);
-        store_tile(p, sums + i * p->out, y_pitch, at(call->operands[BIAS]), &window,
-                   at(call->result));
+        store_tile(p, sums + i * p->out, y_pitch, device_place_at(call->operands[BIAS]), &window,
+                   device_place_at(call->result));
     }
     return true;
 }
@@ -299,12 +286,13 @@ static bool run(const struct library_primitive *base, struct device_stream *stre
 #pragma omp parallel for schedule(static) reduction(+ : failed) if (p->threads > 1)
     for (int64_t i = 0; i < p->strips; i++)
         failed += !compute_strip(p, call, i * p->strip,
-                                 (char *)at(call->scratch) +
+                                 (char *)device_place_at(call->scratch) +
                                      (size_t)omp_get_thread_num() * p->thread_bytes);
-    const bool done =
-        failed == 0 &&
-        (!p->later.primitive || onednn_reorder(&p->later, p->engine, DESC(p->all), at(call->result),
-                                               DESC(p->all), at(call->result), at(call->scratch)));
+    const bool done = failed == 0 && (!p->later.primitive ||
+                                      onednn_reorder(&p->later, p->engine, DESC(p->all),
+                                                     device_place_at(call->result), DESC(p->all),
+                                                     device_place_at(call->result),
+                                                     device_place_at(call->scratch)));
     onednn_leave(before);
     return done;
 }
