@@ -15,32 +15,10 @@
 #include <cmocka.h>
 
 #include "base/isa.h"
-#include "common/op_run.h"
-#include "device/cpu/provider.h"
+#include "common/cpu_engine.h"
 
 #define NEAR 1e-6 /* of each term */
 #define EACH 5    /* every so manieth element is compared */
-
-static struct cpu_engine *open_engine(void)
-{
-    const struct cpu_provider *found = cpu_provider_open();
-    if (!found && TSSA_HAVE_ONEDNN)
-        fail_msg("the plugin tssa-onednn was built but does not open");
-    if (!found)
-        skip();
-    struct cpu_engine *engine = found->open();
-    assert_non_null(engine);
-    return engine;
-}
-
-static float *random_matrix(int64_t count, uint32_t seed)
-{
-    float *data =
-        aligned_alloc(LIBRARY_ALIGNMENT, ((size_t)count / 16 + 1) * (size_t)LIBRARY_ALIGNMENT);
-    assert_non_null(data);
-    random_floats(data, (size_t)count, seed);
-    return data;
-}
 
 static struct library_problem product(int64_t m, int64_t k, int64_t n, bool transposed)
 {
@@ -59,11 +37,6 @@ static struct library_problem product(int64_t m, int64_t k, int64_t n, bool tran
                                              .b_column = transposed ? k : 1,
                                              .b_constant = 1};
     return problem;
-}
-
-static struct device_place at(const void *memory)
-{
-    return (struct device_place){(void *)(uintptr_t)memory, 0};
 }
 
 static void compare(const struct matmul_problem *p, const float *a, const float *b, const float *c)
@@ -93,16 +66,17 @@ static void check(struct cpu_engine *engine, const struct library_problem *probl
 {
     const struct matmul_problem *p = &problem->matmul;
     struct library_primitive *made = make(engine, problem, true);
-    float *a = random_matrix(p->m * p->k, 1), *b = random_matrix(p->k * p->n, 2),
-          *c = random_matrix(p->m * p->n, 3),
-          *packed = random_matrix((int64_t)made->packed_bytes / 4, 4),
-          *scratch =
-              random_matrix((int64_t)(made->scratch_bytes + made->pack_scratch_bytes) / 4, 5);
+    float *a = engine_floats((size_t)(p->m * p->k), 1),
+          *b = engine_floats((size_t)(p->k * p->n), 2),
+          *c = engine_floats((size_t)(p->m * p->n), 3),
+          *packed = engine_floats(made->packed_bytes / 4, 4),
+          *scratch = engine_floats((made->scratch_bytes + made->pack_scratch_bytes) / 4, 5);
     if (made->packed_bytes)
         assert_true(made->table->pack(made, b, packed, scratch));
-    const struct library_call call = {.operands = {at(a), at(made->packed_bytes ? packed : b)},
-                                      .result = at(c),
-                                      .scratch = at(made->scratch_bytes ? scratch : NULL)};
+    const struct library_call call = {
+        .operands = {engine_place(a), engine_place(made->packed_bytes ? packed : b)},
+        .result = engine_place(c),
+        .scratch = engine_place(made->scratch_bytes ? scratch : NULL)};
     for (int i = 0; i < 2; i++) {
         memset(c, 0xff, (size_t)(p->m * p->n) * sizeof *c);
         assert_true(made->table->run(made, NULL, &call));
@@ -118,7 +92,7 @@ static void test_products(void **state)
 {
     static const int64_t sizes[][3] = {
         {197, 768, 48}, {33, 512, 512}, {8, 1024, 528}, {65, 272, 1024}, {1001, 64, 80}};
-    struct cpu_engine *engine = open_engine();
+    struct cpu_engine *engine = engine_open();
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int threads = 1; threads <= 2; threads++)
@@ -138,7 +112,7 @@ static void test_declined(void **state)
                                     product(200, 500, 512, false), product(200, 512, 500, true),
                                     product(200, 512, 512, false), product(200, 512, 512, false),
                                     product(200, 512, 512, false)};
-    struct cpu_engine *engine = open_engine();
+    struct cpu_engine *engine = engine_open();
     (void)state;
     all[4].matmul.b_constant = 0;
     all[5].matmul.b_row = 600;

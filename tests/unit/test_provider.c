@@ -15,7 +15,7 @@
 
 #include "base/isa.h"
 #include "base/team.h"
-#include "device/cpu/provider.h"
+#include "common/cpu_engine.h"
 
 #define MAX_ISA "DNNL_MAX_CPU_ISA" /* oneDNN reads it once */
 
@@ -42,24 +42,6 @@ static void expect_near(float actual, double expected)
         fail_msg("%g where %g is right", (double)actual, expected);
 }
 
-/* Kernels do without a plugin that does not open, so nothing but this test would tell. */
-static const struct cpu_provider *provider(void)
-{
-    const struct cpu_provider *found = cpu_provider_open();
-    if (!found && TSSA_HAVE_ONEDNN)
-        fail_msg("the plugin tssa-onednn was built but does not open");
-    if (!found)
-        skip();
-    return found;
-}
-
-static struct cpu_engine *open_engine(void)
-{
-    struct cpu_engine *engine = provider()->open();
-    assert_non_null(engine);
-    return engine;
-}
-
 static struct library_problem problem_of(const struct cpu_engine *engine, enum library_kind kind)
 {
     struct library_problem problem;
@@ -68,11 +50,6 @@ static struct library_problem problem_of(const struct cpu_engine *engine, enum l
     problem.dtype = TSSA_FLOAT;
     problem.threads = engine->provider->threads(2);
     return problem;
-}
-
-static struct device_place at(const void *memory)
-{
-    return (struct device_place){(void *)(uintptr_t)memory, 0};
 }
 
 /* Against sums in double; `scratch`: with what it asks for, else without. */
@@ -84,18 +61,19 @@ static void check_product(struct cpu_engine *engine, const struct library_proble
           *b = random_floats(p->b_row == 1 ? p->n * p->k : p->k * p->b_row),
           *c = random_floats(p->m * p->n);
     struct library_primitive *made = engine->provider->make(engine, problem);
-    struct library_call call = {.operands = {at(a), at(b)}, .result = at(c)};
+    struct library_call call = {.operands = {engine_place(a), engine_place(b)},
+                                .result = engine_place(c)};
     assert_non_null(made);
     assert_true(made->packed_bytes == 0 || p->b_constant);
     float *packed = random_floats((int64_t)(made->packed_bytes / sizeof(float)));
     if (made->packed_bytes) {
         assert_true(made->table->pack(made, b, packed, NULL));
         assert_true(made->table->same_packing(made, made));
-        call.operands[LIBRARY_WEIGHTS] = at(packed);
+        call.operands[LIBRARY_WEIGHTS] = engine_place(packed);
     }
     float *memory = random_floats((int64_t)(made->scratch_bytes / sizeof(float)));
     if (scratch)
-        call.scratch = at(memory);
+        call.scratch = engine_place(memory);
     assert_true(made->table->run(made, NULL, &call));
     made->table->release(made);
     free(memory);
@@ -116,7 +94,7 @@ static void check_product(struct cpu_engine *engine, const struct library_proble
 static void test_products(void **state)
 {
     (void)state;
-    struct cpu_engine *engine = open_engine();
+    struct cpu_engine *engine = engine_open();
     struct library_problem problem = problem_of(engine, LIBRARY_MATMUL);
     for (int i = 0; i < 2; i++)
         engine->provider->get_ready(engine);
@@ -151,7 +129,7 @@ static void test_aliased_products(void **state)
          .b_constant = 1},
     };
     (void)state;
-    struct cpu_engine *engine = open_engine();
+    struct cpu_engine *engine = engine_open();
     struct library_problem problem = problem_of(engine, LIBRARY_MATMUL);
     for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
         problem.matmul = products[i];
@@ -179,7 +157,7 @@ static void test_aliased_constants(void **state)
         {49, 512, 512, false}, {49, 1040, 256, false},
     };
     (void)state;
-    struct cpu_engine *engine = open_engine();
+    struct cpu_engine *engine = engine_open();
     struct library_problem problem = problem_of(engine, LIBRARY_MATMUL);
     for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
         const int64_t m = products[i].m, n = products[i].n, k = products[i].k;
@@ -205,7 +183,7 @@ static void test_aliased_constants(void **state)
 static void test_declined(void **state)
 {
     (void)state;
-    struct cpu_engine *engine = open_engine();
+    struct cpu_engine *engine = engine_open();
     const struct cpu_provider *p = engine->provider;
     struct library_problem problem = problem_of(engine, LIBRARY_MATMUL);
     problem.matmul = (struct matmul_problem){
@@ -251,14 +229,6 @@ static int64_t out_of(const struct conv_problem *c, int i)
            1;
 }
 
-static void *room(size_t bytes)
-{
-    void *memory =
-        aligned_alloc(LIBRARY_ALIGNMENT, (bytes / LIBRARY_ALIGNMENT + 1) * LIBRARY_ALIGNMENT);
-    assert_non_null(memory);
-    return memory;
-}
-
 /* What only packs packs as the primitive does. */
 static void check_packer(struct cpu_engine *engine, const struct library_problem *problem,
                          const struct library_primitive *made, const float *w, const void *packed)
@@ -267,7 +237,8 @@ static void check_packer(struct cpu_engine *engine, const struct library_problem
     assert_non_null(packer);
     assert_int_equal(packer->packed_bytes, made->packed_bytes);
     assert_true(packer->table == made->table && packer->table->same_packing(made, packer));
-    void *own = room(packer->packed_bytes), *scratch = room(packer->pack_scratch_bytes);
+    void *own = engine_room(packer->packed_bytes),
+         *scratch = engine_room(packer->pack_scratch_bytes);
     if (packer->packed_bytes)
         assert_true(packer->table->pack(packer, w, own, scratch));
     assert_memory_equal(own, packed, packer->packed_bytes);
@@ -285,14 +256,15 @@ static void run_conv(struct cpu_engine *engine, const struct conv_problem *c, co
     struct library_primitive *made = engine->provider->make(engine, &problem);
     assert_non_null(made);
     assert_true(strncmp(made->name, "ref", 3) != 0);
-    void *packed = room(made->packed_bytes), *scratch = room(made->scratch_bytes);
+    void *packed = engine_room(made->packed_bytes), *scratch = engine_room(made->scratch_bytes);
     if (made->packed_bytes)
         assert_true(made->table->pack(made, w, packed, scratch));
     check_packer(engine, &problem, made, w, packed);
-    const struct library_call call = {
-        .operands = {at(x), at(made->packed_bytes ? packed : w), at(c->biased ? bias : NULL)},
-        .result = at(y),
-        .scratch = at(scratch)};
+    const struct library_call call = {.operands = {engine_place(x),
+                                                   engine_place(made->packed_bytes ? packed : w),
+                                                   engine_place(c->biased ? bias : NULL)},
+                                      .result = engine_place(y),
+                                      .scratch = engine_place(scratch)};
     assert_true(made->table->run(made, NULL, &call) && made->table->run(made, NULL, &call));
     assert_true(made->table->same_packing(made, made));
     made->table->release(made);
@@ -332,7 +304,7 @@ static void check_conv(struct cpu_engine *engine, const struct conv_problem *c)
 static void test_conv(void **state)
 {
     (void)state;
-    struct cpu_engine *engine = open_engine();
+    struct cpu_engine *engine = engine_open();
     for (int round = 0; round < 90; round++) {
         struct conv_problem c = {
             .rank = 2, .batch = pick(1, 2), .groups = pick(1, 3), .biased = pick(0, 1)};
@@ -360,7 +332,7 @@ static void test_conv_blocks(void **state)
     static const int64_t channels[][3] = {{16, 32, 1},  {3, 32, 1},   {32, 8, 1},  {64, 32, 2},
                                           {32, 32, 32}, {24, 24, 24}, {32, 32, 8}, {20, 40, 20}};
     (void)state;
-    struct cpu_engine *engine = open_engine();
+    struct cpu_engine *engine = engine_open();
     for (size_t i = 0; i < sizeof channels / sizeof *channels; i++)
         for (int64_t kernel = 1; kernel <= 3; kernel += 2)
             for (int64_t size = 7; size <= 14; size += 7) {
@@ -410,7 +382,7 @@ static void test_team_covers_every_index_once(void **state)
 static void test_product_of_many_rows(void **state)
 {
     (void)state;
-    struct cpu_engine *engine = open_engine();
+    struct cpu_engine *engine = engine_open();
     struct library_problem problem = problem_of(engine, LIBRARY_MATMUL);
     problem.matmul = (struct matmul_problem){.batch = 1,
                                              .m = 6400,
@@ -429,7 +401,7 @@ static void test_denormals(void **state)
 {
     enum { SIZE = 160 };
     (void)state;
-    struct cpu_engine *engine = open_engine();
+    struct cpu_engine *engine = engine_open();
     struct library_problem problem = problem_of(engine, LIBRARY_MATMUL);
     problem.matmul = (struct matmul_problem){.batch = 1,
                                              .m = SIZE,
@@ -449,7 +421,8 @@ static void test_denormals(void **state)
     for (int64_t threads = problem.threads; threads > 0; threads--) {
         problem.threads = threads;
         struct library_primitive *made = engine->provider->make(engine, &problem);
-        const struct library_call call = {.operands = {at(a), at(b)}, .result = at(c)};
+        const struct library_call call = {.operands = {engine_place(a), engine_place(b)},
+                                          .result = engine_place(c)};
         assert_non_null(made);
         assert_true(made->table->run(made, NULL, &call));
         made->table->release(made);

@@ -15,8 +15,7 @@
 #include <cmocka.h>
 
 #include "base/isa.h"
-#include "common/op_run.h"
-#include "device/cpu/provider.h"
+#include "common/cpu_engine.h"
 #include "ir/convolve.h"
 
 /* The algorithm adds what is up to about ten times as large as what comes of it. Tiles without
@@ -24,26 +23,6 @@
 #define NEAR 1e-6
 #define NEAR_OF_TILES 1.5e-6
 #define EACH 7 /* every so manieth element is compared */
-
-static struct cpu_engine *open_engine(void)
-{
-    const struct cpu_provider *found = cpu_provider_open();
-    if (!found && TSSA_HAVE_ONEDNN)
-        fail_msg("the plugin tssa-onednn was built but does not open");
-    if (!found)
-        skip();
-    struct cpu_engine *engine = found->open();
-    assert_non_null(engine);
-    return engine;
-}
-
-static float *random_image(size_t count, uint32_t seed)
-{
-    float *data = aligned_alloc(LIBRARY_ALIGNMENT, (count / 16 + 1) * LIBRARY_ALIGNMENT);
-    assert_non_null(data);
-    random_floats(data, count, seed);
-    return data;
-}
 
 /* ---- What is right --------------------------------------------------------------------------- */
 
@@ -111,11 +90,6 @@ static void compare(const struct conv_problem *c, const float *x, const float *w
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-static struct device_place at(const void *memory)
-{
-    return (struct device_place){(void *)(uintptr_t)memory, 0};
-}
-
 /* Twice, since the second run may not depend on what the first left behind. */
 static void run_twice(const struct library_primitive *made, const struct library_call *call,
                       const float *before, size_t count)
@@ -147,16 +121,17 @@ static void check(struct cpu_engine *engine, struct conv_problem *c, bool expect
     assert_true(by_winograd || !expected || isa_level() < ISA_V3 ||
                 (isa_level() == ISA_V3 && !(c->x_last && c->y_last)));
     const size_t results = (size_t)(c->batch * c->out_channels * c->out[0] * c->out[1]);
-    float *x = random_image((size_t)(c->batch * c->in_channels * c->in[0] * c->in[1]), 1),
-          *w = random_image((size_t)(c->out_channels * c->in_channels * 9), 2),
-          *bias = random_image((size_t)c->out_channels, 3), *before = random_image(results, 4),
-          *y = random_image(results, 5), *packed = random_image(made->packed_bytes / 4, 6),
-          *scratch = random_image(made->scratch_bytes / 4, 7);
+    float *x = engine_floats((size_t)(c->batch * c->in_channels * c->in[0] * c->in[1]), 1),
+          *w = engine_floats((size_t)(c->out_channels * c->in_channels * 9), 2),
+          *bias = engine_floats((size_t)c->out_channels, 3), *before = engine_floats(results, 4),
+          *y = engine_floats(results, 5), *packed = engine_floats(made->packed_bytes / 4, 6),
+          *scratch = engine_floats(made->scratch_bytes / 4, 7);
     memset(scratch, 0xff, made->scratch_bytes); /* NaN everywhere */
     assert_true(made->table->pack(made, w, packed, scratch));
-    const struct library_call call = {.operands = {at(x), at(packed), at(c->biased ? bias : NULL)},
-                                      .result = at(y),
-                                      .scratch = at(scratch)};
+    const struct library_call call = {
+        .operands = {engine_place(x), engine_place(packed), engine_place(c->biased ? bias : NULL)},
+        .result = engine_place(y),
+        .scratch = engine_place(scratch)};
     run_twice(made, &call, before, results);
     compare(c, x, w, bias, before, y, strstr(made->name, "tiles") ? NEAR_OF_TILES : NEAR);
     made->table->release(made);
@@ -185,7 +160,7 @@ static struct conv_problem square(int64_t in_channels, int64_t out_channels, int
 
 static void test_layouts_and_what_is_done_to_sums(void **state)
 {
-    struct cpu_engine *engine = open_engine();
+    struct cpu_engine *engine = engine_open();
     (void)state;
     for (int i = 0; i < 16; i++) {
         struct conv_problem c = square(64, 80, 20);
@@ -201,7 +176,7 @@ static void test_layouts_and_what_is_done_to_sums(void **state)
 
 static void test_all_that_is_done_to_sums(void **state)
 {
-    struct cpu_engine *engine = open_engine();
+    struct cpu_engine *engine = engine_open();
     const float numbers[] = {A, B};
     int32_t bits[2];
     (void)state;
@@ -223,7 +198,7 @@ static void test_strips(void **state)
 {
     static const int64_t sizes[][3] = {
         {1, 67, 50}, {1, 41, 99}, {3, 18, 19}, {5, 12, 13}, {2, 45, 45}};
-    struct cpu_engine *engine = open_engine();
+    struct cpu_engine *engine = engine_open();
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int last = 0; last < 2; last++) {
@@ -245,7 +220,7 @@ static void test_dilations_and_pads(void **state)
                                        {1, 4, 0, 5, 4, 0, 50},
                                        {1, 1, 2, 0, 0, 2, 24},
                                        {4, 4, 4, 4, 4, 4, 48}};
-    struct cpu_engine *engine = open_engine();
+    struct cpu_engine *engine = engine_open();
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct conv_problem c = square(64, 64, cases[i][6]);
@@ -265,7 +240,7 @@ static void test_dilations_and_pads(void **state)
  * not allowed. */
 static void test_declined(void **state)
 {
-    struct cpu_engine *engine = open_engine();
+    struct cpu_engine *engine = engine_open();
     (void)state;
     struct conv_problem few = square(isa_level() == ISA_V3 ? 16 : 32, 64, 20),
                         odd = square(72, 64, 20),
