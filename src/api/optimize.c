@@ -2,7 +2,6 @@
 #include "api/handles.h"
 #include "api/options.h"
 #include "base/float_mode.h"
-#include "device/library.h"
 #include "passes/pipeline.h"
 #include "runtime/evaluate.h"
 
@@ -42,7 +41,6 @@ tssa_status *tssa_model_optimize(tssa_model *model, const tssa_optimize_options 
     const struct pipeline pipeline = {.options = given ? &options : NULL,
                                       .evaluate = evaluator_run,
                                       .evaluate_user = &evaluator,
-                                      .sums_bytes = device_find(NULL)->library->sums_bytes,
                                       .raised = keeps_raised(&options) ? &model->raised : NULL};
     int level = given ? options.level : DEFAULT_LEVEL;
     tssa_status *status = pipeline_run(model->graph, level, &pipeline);

@@ -149,8 +149,6 @@ struct device_library {
     const char *missed[LIBRARY_KINDS];
     bool (*is_there)(enum library_kind kind, char *why, size_t size);
     dtype_mask types; /* of results; it may decline others' problems all the same */
-    /* Are sums of products of bytes computed, and exactly? This opens it. The function NULL: no. */
-    bool (*sums_bytes)(void);
     /* Does it compute what `convolve` says (ir/convolve.h), so that graphs of sessions may say it?
      * This opens it. The function NULL: no. */
     bool (*convolves)(void);

@@ -52,9 +52,9 @@ struct pass_context {
     pass_evaluate_fn evaluate;            /* NULL: nothing can be evaluated */
     void *evaluate_user;
     struct pass_batching batching;
-    const struct ir_fusion *fusion;               /* NULL: nobody makes kernels */
-    bool (*sums_bytes)(void), (*convolves)(void); /* as in struct pipeline */
-    bool changed;                                 /* set by a pass that changed the graph */
+    const struct ir_fusion *fusion; /* NULL: nobody makes kernels */
+    bool (*convolves)(void);        /* as in struct pipeline */
+    bool changed;                   /* set by a pass that changed the graph */
 };
 
 /* What Where can select in every runtime: a set of element types. */

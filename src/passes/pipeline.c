@@ -303,7 +303,6 @@ static tssa_status *run_pass(struct runner *runner, const char *name, bool *chan
                                    .evaluate = pipeline ? pipeline->evaluate : NULL,
                                    .evaluate_user = pipeline ? pipeline->evaluate_user : NULL,
                                    .fusion = runner->fusion,
-                                   .sums_bytes = pipeline ? pipeline->sums_bytes : NULL,
                                    .convolves = pipeline ? pipeline->convolves : NULL};
     if (pipeline)
         context.batching = pipeline->batching;

@@ -13,10 +13,8 @@ struct pipeline {
     pass_evaluate_fn evaluate;            /* for constant folding; NULL: none */
     void *evaluate_user;
     struct pass_batching batching;
-    /* Does a library sum products of bytes, exactly? Asked only where that matters, since it may
-     * open the library. NULL: no. */
-    bool (*sums_bytes)(void);
-    /* Does a library compute `convolve` (ir/convolve.h)? The same. */
+    /* Does a library compute `convolve` (ir/convolve.h)? Asked only where that matters, since it
+     * may open the library. NULL: no. */
     bool (*convolves)(void);
     const struct ir_fusion *fusion; /* NULL: levels fuse nothing; by name, `fuse` takes any op */
     /* Where *raised is NULL, a level that lowers rules puts a copy of the graph there

@@ -52,11 +52,6 @@ static void no_error(const char *source, tssa_status *status)
 
 /* ---- Passes ---------------------------------------------------------------------------------- */
 
-static bool has_library(void)
-{
-    return true;
-}
-
 static tssa_status *run_passes(struct ir_graph *graph, const struct rewrite_check *check)
 {
     const tssa_optimize_options options = {.verify_after_passes = 1, .target = check->target};
@@ -69,8 +64,7 @@ static tssa_status *run_passes(struct ir_graph *graph, const struct rewrite_chec
     const struct pipeline pipeline = {.options = &options,
                                       .evaluate = evaluator_run,
                                       .evaluate_user = &evaluator,
-                                      .batching = check->batching,
-                                      .sums_bytes = check->sums_bytes ? has_library : NULL};
+                                      .batching = check->batching};
     snprintf(names, sizeof names, "%s", passes ? passes : "");
     for (char *name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest))
         list[count++] = name;
@@ -132,7 +126,7 @@ static void fill(const struct rewrite_check *check, struct random *random, struc
         char *element = (char *)tensor->data + i * width;
         if (dtype_is_float(tensor->dtype))
             dtype_store_double(tensor->dtype, element, random_float(random));
-        else if (check->sums_bytes && width == 1)
+        else if (check->any_bytes && width == 1)
             *element = (char)random_bits(random);
         else if (tensor->rank == 0 && dtype_is_integer(tensor->dtype))
             dtype_store_int64(tensor->dtype, element, check->scalar);

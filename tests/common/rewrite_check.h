@@ -18,9 +18,8 @@ struct rewrite_check {
     double tolerance; /* relative and absolute, of floats; 0: every bit is the same, but of NaNs */
     struct pass_batching batching;
     tssa_target target; /* of the passes */
-    bool sums_bytes; /* passes are told that a library sums products of bytes; inputs are any bytes
-                      */
-    bool lenient;    /* runs that fail may no longer do so: what fails is dead after the passes */
+    bool any_bytes;     /* inputs of bytes are any bytes */
+    bool lenient; /* runs that fail may no longer do so: what fails is dead after the passes */
     /* Of the other inputs: floats in [-2, 2], of which some are -0.0, infinite or NaN; integers
      * from 0 to 3. */
     uint64_t seed;

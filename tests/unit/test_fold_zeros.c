@@ -108,7 +108,7 @@ static void test_convolutions(void **state)
         struct rewrite_check check = {.passes = PASSES,
                                       .seed = 1 + (uint64_t)i,
                                       .target = TSSA_TARGET_SESSION,
-                                      .sums_bytes = true};
+                                      .any_bytes = true};
         struct text text;
         text_init(&text, &allocator_default);
         write_program(&random, &text, &c);

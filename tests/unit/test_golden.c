@@ -87,7 +87,6 @@ static tssa_status *run_passes(struct ir_graph *graph, const char *source, struc
     const struct pipeline pipeline = {.options = &options,
                                       .evaluate = evaluator_run,
                                       .evaluate_user = &evaluator,
-                                      .sums_bytes = has_library,
                                       .convolves = has_library};
     tssa_status *status = pipeline_run_passes(graph, names, count, &pipeline);
     evaluator_free(&evaluator);

@@ -71,12 +71,6 @@ static bool is_there(enum library_kind kind, char *why, size_t size)
     return false;
 }
 
-/* By the provider, or without it. */
-static bool sums_bytes(void)
-{
-    return true;
-}
-
 static bool convolves(void)
 {
     return cpu_provider_open() != NULL;
@@ -112,7 +106,6 @@ const struct device_library cpu_library = {
     .missed = {[LIBRARY_MATMUL] = missed, [LIBRARY_CONV] = missed},
     .is_there = is_there,
     .types = DTYPE_BIT(TSSA_FLOAT),
-    .sums_bytes = sums_bytes,
     .convolves = convolves,
     .make = make,
     .make_packer = make_packer,

@@ -10,7 +10,7 @@
  * element-wise, and a MaxPool of bytes, goes on with what it is given; others read the images
  * turned back.
  *
- *   needs   multiply_bytes; only in sessions, where the library sums bytes (pipeline.sums_bytes)
+ *   needs   multiply_bytes; only in sessions
  *   keeps   results' bits
  *   breaks  permutations that nobody reads are left (dead_code)
  */
@@ -93,8 +93,7 @@ static tssa_status *visit(void *context, struct ir_op *op)
 tssa_status *pass_channels_last(struct pass_context *pass)
 {
     struct ir_block *body = pass->graph->body;
-    if (!pass_is_for_session(pass) || !pass->sums_bytes || !ir_block_has(body, IR_OP_QLinearConv) ||
-        !pass->sums_bytes())
+    if (!pass_is_for_session(pass) || !ir_block_has(body, IR_OP_QLinearConv))
         return NULL;
     return ir_block_walk(body, visit, pass);
 }

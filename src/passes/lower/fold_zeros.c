@@ -8,7 +8,7 @@
  * has its fast convolutions by tiles of bytes for images without a zero point alone: of 24 channels
  * to 144 in 56 x 56 in half the time.
  *
- *   needs   multiply_bytes; only in sessions, where the library sums bytes (pipeline.sums_bytes)
+ *   needs   multiply_bytes; only in sessions
  *   keeps   results' bits
  *   breaks  constants may lose their uses (dead_code)
  */
@@ -164,8 +164,7 @@ static tssa_status *visit(void *context, struct ir_op *op)
 tssa_status *pass_fold_zeros(struct pass_context *pass)
 {
     struct ir_block *body = pass->graph->body;
-    if (!pass_is_for_session(pass) || !pass->sums_bytes || !ir_block_has(body, IR_OP_QLinearConv) ||
-        !pass->sums_bytes())
+    if (!pass_is_for_session(pass) || !ir_block_has(body, IR_OP_QLinearConv))
         return NULL;
     return ir_block_walk(body, visit, pass);
 }

@@ -15,9 +15,8 @@
  * product of the scales, which it was where the model's maker quantized it; where that would be
  * more than a BIAS_SHARE of a step of the result, the product stays.
  *
- * Only in sessions, where the CPU's library sums products of bytes exactly (pipeline.sums_bytes).
- * Weights that are not symmetric stay in float: there sums would need those of all that a kernel
- * covers.
+ * Only in sessions, where the CPU sums products of bytes exactly. Weights that are not symmetric
+ * stay in float: there sums would need those of all that a kernel covers.
  *
  *   needs   constants where they are (fold_constants), but for weights
  *   keeps   results but for one step of the quantization, where the number was half-way between
@@ -399,14 +398,14 @@ static tssa_status *visit(void *context, struct ir_op *op)
 {
     struct pass_context *pass = context;
     struct found f;
-    if (!ir_op_is(op, IR_OP_QuantizeLinear) || !find(op, &f) || !pass->sums_bytes())
+    if (!ir_op_is(op, IR_OP_QuantizeLinear) || !find(op, &f))
         return NULL;
     return rewrite(pass, &f);
 }
 
 tssa_status *pass_multiply_bytes(struct pass_context *pass)
 {
-    if (!pass_is_for_session(pass) || !pass->sums_bytes)
+    if (!pass_is_for_session(pass))
         return NULL;
     return ir_block_walk(pass->graph->body, visit, pass);
 }
