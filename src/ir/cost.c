@@ -46,10 +46,12 @@ double cost_bytes(const struct ir_type *type, const struct cost_sizes *sizes)
     return cost_elements(type, sizes) * (double)(size ? size : 1);
 }
 
-/* A read of a whole tensor as it is: passes take it away. */
+/* A read of a whole tensor as it is: passes take it away. Types of unknown ranks are one type, and
+ * do not tell. */
 static bool is_whole(const struct ir_op *op)
 {
-    if (!ir_op_is(op, IR_OP_access) || op->results[0].type != ir_operand(op, 0)->type)
+    const struct ir_type *type = ir_op_is(op, IR_OP_access) ? op->results[0].type : NULL;
+    if (!type || type->kind != TYPE_TENSOR || type->rank < 0 || type != ir_operand(op, 0)->type)
         return false;
     const struct rule *rule = rule_of(op);
     for (uint32_t i = 0; i < rule->n_steps; i++)

@@ -59,6 +59,16 @@ static void results_are_the_same(void **state)
     free(text);
 }
 
+/* The part of a tensor of any rank has a type that says no less than that of the tensor. */
+static void a_part_is_no_whole(void **state)
+{
+    char *text = read_file("identity_no_rank");
+    (void)state;
+    check_program(text, "identity");
+    check_program(text, NULL);
+    free(text);
+}
+
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
 static const char *swept;
@@ -135,11 +145,12 @@ int main(void)
     static const char *const names[] = {"algebra", "carried_values", "hoist", "known_branches",
                                         "select_branches"};
     enum { N = sizeof names / sizeof *names };
-    struct CMUnitTest tests[N + 2];
+    struct CMUnitTest tests[N + 3];
     for (size_t i = 0; i < N; i++)
         tests[i] =
             (struct CMUnitTest){names[i], results_are_the_same, NULL, NULL, (void *)names[i]};
     tests[N] = (struct CMUnitTest)cmocka_unit_test(memory_may_run_out_anywhere);
     tests[N + 1] = (struct CMUnitTest)cmocka_unit_test(what_cannot_run_can_be_read);
+    tests[N + 2] = (struct CMUnitTest)cmocka_unit_test(a_part_is_no_whole);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
