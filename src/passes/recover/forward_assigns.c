@@ -107,6 +107,12 @@ static bool has_constant_shape(const struct ir_type *type)
     return type->kind == TYPE_TENSOR && type->rank >= 0;
 }
 
+/* Have both the same shape? Types of unknown ranks are one type, and do not tell. */
+static bool says_same(const struct ir_type *a, const struct ir_type *b)
+{
+    return a == b && a->kind == TYPE_TENSOR && a->rank >= 0;
+}
+
 /* The access reads just what was assigned. */
 static tssa_status *take_source(struct pass_context *pass, struct ir_op *access,
                                 struct ir_op *assign)
@@ -115,7 +121,7 @@ static tssa_status *take_source(struct pass_context *pass, struct ir_op *access,
     const struct ir_type *type = access->results[0].type;
     bool fills;
     TRY(fills_region(assign, &fills));
-    if (fills || source->type == type)
+    if (fills || says_same(source->type, type))
         replace(pass, access, source);
     else if (has_constant_shape(type))
         return replace_by_access(pass, access, source, expand_rule(pass->graph, type));
@@ -313,7 +319,7 @@ static tssa_status *visit_assign(struct forwarding *f, struct ir_op *op)
     bool is_there;
     struct ir_value *base = ir_operand(op, 0), *source = ir_operand(op, 1);
     if (rule_of(op)->n_steps == 0) {
-        if (source->type == base->type)
+        if (says_same(source->type, base->type))
             replace(pass, op, source);
         return NULL;
     }
