@@ -167,6 +167,7 @@ FAVOURITES = (control.loop_result, control.loop_stack, idioms.filled, control.if
 INEXACT = (
     control.loop_result,
     idioms.recurrent,
+    idioms.layers,
     idioms.looked_up,
     movement.library,
     movement.reduction,

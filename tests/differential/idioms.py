@@ -293,6 +293,45 @@ def recurrent(s: Scope, t: Type, need: Need) -> Value:
     return s.node("Loop", inputs, outputs, body=b.graph(returned, 1))[0]
 
 
+@maker(4)
+def layers(s: Scope, t: Type, need: Need) -> Value:
+    """The last state of recurrent layers in a row; others may read what some of them leave"""
+    deeper(s)
+    if t.elem != FLOAT or need.exact or len(t.dims) != 2 or not t.is_static or 0 in t.dims:
+        raise NoWay
+    op = s.rng.choice(("RNN", "GRU", "LSTM"))
+    gates = {"RNN": 1, "GRU": 3, "LSTM": 4}[op]
+    s.checked(op, [FLOAT] * 3, FLOAT, hidden_size=1)
+    count, steps = s.rng.choice((1, 2, 3)), s.rng.choice((1, 3, 8))
+    width = s.rng.choice((1, 2, 3))
+    close = Need(exact=False, finite=True)
+    x = bounded(s, t.shaped((steps, t.dims[0], width)), close)
+    facts = Facts(-1.001, 1.001, exact=False, zero_sign=False)
+    for layer in range(count):
+        last = layer + 1 == count
+        hidden = t.dims[1] if last else s.rng.choice((1, 2, 3, 5))
+        sides = (width, hidden)
+        weights = [s.constant(array(s, FLOAT, (1, gates * hidden, n), True)) for n in sides]
+        initial = None
+        if s.rng.random() < 0.3:
+            initial = bounded(s, t.shaped((1, t.dims[0], hidden)), close)
+        states = t.shaped((steps, 1, t.dims[0], hidden))
+        ends = t.shaped((1, t.dims[0], hidden))
+        direction = s.rng.choice(("forward", "forward", "forward", "reverse"))
+        y, end = s.node(
+            op,
+            [x, *weights, None, None, initial],
+            [(states, facts), (ends, facts)],
+            hidden_size=hidden,
+            direction=direction,
+        )
+        x, width = s.squeeze(y, 1), hidden
+        if not last and s.rng.random() < 0.7:
+            for value in (y, end, x):
+                s.values.remove(value)  # nobody else reads them
+    return s.squeeze(end, 0)
+
+
 @maker(2)
 def looked_up(s: Scope, t: Type, need: Need) -> Value:
     """Rows of a constant table times a constant matrix"""
