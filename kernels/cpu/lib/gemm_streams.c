@@ -14,7 +14,6 @@
 /* Of the matrix. Of fewer, which a second-level cache holds from one run to the next, 8 rows take
  * twice as long as in a library; more are mostly read from memory, and take half as long. */
 #define MIN_BYTES (INT64_C(2) << 20)
-#define BLOCK 16 /* rows of the matrix that are read side by side */
 /* Columns of a stretch from which on the machine sees by itself what is read next: of 768 rows of
  * 50,257, it takes 9.6 ms on one thread and not 10.6. Of shorter ones it is told. */
 #define LONG 2048
