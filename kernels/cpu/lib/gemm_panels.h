@@ -13,8 +13,8 @@
 
 /*
  * Operand 1 of a MatMul or a Gemm where a copy of it, in an order in which it is read faster, may
- * be worth its memory: a constant matrix that nobody else reads, of float32, or one that a cache
- * holds. Else NULL.
+ * be worth its memory: a constant matrix that nobody else reads, of float32, of up to 16 MiB of
+ * two-byte floats, or of another type one that a cache holds. Else NULL.
  */
 const struct tensor *gemm_weights(const struct ir_op *op);
 
