@@ -134,7 +134,8 @@ static bool is_emitted(const struct gir_code *code)
 {
     return code->type == TSSA_FLOAT &&
            (code->scalar == SCALAR_EXP || code->scalar == SCALAR_LOG ||
-            code->scalar == SCALAR_TANH || code->scalar == SCALAR_SIGMOID);
+            code->scalar == SCALAR_TANH || code->scalar == SCALAR_SIGMOID ||
+            code->scalar == SCALAR_ERF);
 }
 
 static double time_of_scalar(const struct gir_rates *rates, const struct gir_code *code)

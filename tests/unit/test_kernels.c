@@ -331,7 +331,7 @@ static void functions(void **state)
     (void)state;
     if (!can_compile())
         skip();
-    static const char *const names[] = {"Exp", "Sigmoid", "Tanh", "Log"};
+    static const char *const names[] = {"Exp", "Sigmoid", "Tanh", "Erf", "Log"};
     const int64_t n = 1 << 20;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char text[256];

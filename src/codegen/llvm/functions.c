@@ -112,7 +112,7 @@ static LLVMValue bound(const struct emitter *e, int predicate, LLVMValue a, LLVM
     return emit_select(e, e->llvm->LLVMBuildICmp(e->builder, predicate, a, b, ""), b, a);
 }
 
-/* ---- exp, sigmoid, tanh ---------------------------------------------------------------------- */
+/* ---- exp, sigmoid, tanh, erf ----------------------------------------------------------------- */
 
 #define LOG2_E 0x1.715476p+0f
 #define ROUNDER 0x1.8p+23f
@@ -213,13 +213,30 @@ static LLVMValue emit_near_or_far(struct emitter *e, LLVMValue x, form near_form
     return result;
 }
 
+static LLVMValue magnitude_of(const struct emitter *e, LLVMValue x)
+{
+    return of_bits(e, emit_binary(e, LLVM_AND, bits_of(e, x), word(e, ~SIGN_BIT)));
+}
+
+/* The sign of x is added to a number that has none. */
+static LLVMValue with_sign(const struct emitter *e, LLVMValue y, LLVMValue x)
+{
+    LLVMValue sign = emit_binary(e, LLVM_AND, bits_of(e, x), word(e, SIGN_BIT));
+    return of_bits(e, emit_binary(e, LLVM_OR, bits_of(e, y), sign));
+}
+
+/* NaN stays NaN. */
+static LLVMValue at_most(const struct emitter *e, LLVMValue x, float most)
+{
+    LLVMValue limit = number(e, most);
+    return emit_select(e, compare(e, LLVM_OGT, x, limit), limit, x);
+}
+
 static LLVMValue emit_tanh(struct emitter *e, LLVMValue x)
 {
     static const float numbers[] = {-0x1.68a188p-5f, 0x1.122ee2p-3f, -0x1.555ae2p-2f,
                                     0x1.55549ep-1f, -0x1.fffff8p-1f};
-    LLVMValue a = of_bits(e, emit_binary(e, LLVM_AND, bits_of(e, x), word(e, ~SIGN_BIT)));
-    LLVMValue most = number(e, 9.02f), rounder = number(e, ROUNDER);
-    a = emit_select(e, compare(e, LLVM_OGT, a, most), most, a);
+    LLVMValue a = at_most(e, magnitude_of(e, x), 9.02f), rounder = number(e, ROUNDER);
     LLVMValue shifted = fma_of(e, a, number(e, -2 * LOG2_E), rounder);
     LLVMValue r = fma_of(e, subtract(e, shifted, rounder), number(e, 0x1.62e43p-2f), a);
     LLVMValue p = polynomial(e, r, numbers, sizeof numbers / sizeof *numbers);
@@ -228,9 +245,31 @@ static LLVMValue emit_tanh(struct emitter *e, LLVMValue x)
     LLVMValue half = times_power(e, number(e, 0.5f), shifted), middle = number(e, 0.5f);
     LLVMValue above = fma_of(e, power, q, subtract(e, middle, half));
     LLVMValue below = fma_of(e, negative(e, power), q, add(e, middle, half));
-    LLVMValue y = emit_binary(e, LLVM_FDIV, above, below);
-    LLVMValue sign = emit_binary(e, LLVM_AND, bits_of(e, x), word(e, SIGN_BIT));
-    return of_bits(e, emit_binary(e, LLVM_OR, bits_of(e, y), sign));
+    return with_sign(e, emit_binary(e, LLVM_FDIV, above, below), x);
+}
+
+static LLVMValue expm1_bounded(struct emitter *e, LLVMValue x)
+{
+    static const float numbers[] = {0x1.9e738p-13f, 0x1.6d3a4ap-10f, 0x1.1112d8p-7f,
+                                    0x1.5554f8p-5f, 0x1.555554p-3f,  0.5f};
+    LLVMValue rounder = number(e, ROUNDER), one = number(e, 1);
+    LLVMValue shifted = fma_of(e, x, number(e, LOG2_E), rounder);
+    LLVMValue r = rest_of(e, x, subtract(e, shifted, rounder));
+    LLVMValue p = polynomial(e, r, numbers, sizeof numbers / sizeof *numbers);
+    LLVMValue reduced = fma_of(e, multiply(e, r, r), p, r);
+    LLVMValue power = times_power(e, one, shifted);
+    return fma_of(e, power, reduced, subtract(e, power, one));
+}
+
+static LLVMValue emit_erf(struct emitter *e, LLVMValue x)
+{
+    static const float numbers[] = {-0x1.36dad4p-17f, 0x1.edba4p-14f,   -0x1.4bed7ap-11f,
+                                    0x1.b52190p-10f,  -0x1.516f96p-13f, -0x1.39cc9cp-6f,
+                                    0x1.a4fa4ap-4f,   0x1.45f2fap-1f,   -0x1.d0e254p-25f};
+    LLVMValue a = at_most(e, magnitude_of(e, x), 3.93f);
+    LLVMValue h = polynomial(e, a, numbers, sizeof numbers / sizeof *numbers);
+    LLVMValue y = fma_of(e, a, number(e, 0x1.20dd76p+0f), multiply(e, a, h));
+    return with_sign(e, magnitude_of(e, expm1_bounded(e, negative(e, y))), x);
 }
 
 /* ---- log ------------------------------------------------------------------------------------- */
@@ -276,6 +315,8 @@ LLVMValue emit_function(struct emitter *e, const struct gir_code *code, LLVMValu
         return emit_near_or_far(e, x, sigmoid_near, sigmoid_far);
     case SCALAR_TANH:
         return emit_tanh(e, x);
+    case SCALAR_ERF:
+        return emit_erf(e, x);
     case SCALAR_LOG:
         return emit_log(e, x);
     default:
