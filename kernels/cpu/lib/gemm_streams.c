@@ -17,6 +17,7 @@
 /* Columns of a stretch from which on the machine sees by itself what is read next: of 768 rows of
  * 50,257, it takes 9.6 ms on one thread and not 10.6. Of shorter ones it is told. */
 #define LONG 2048
+#define PAGE 1024  /* elements: rows so far apart share sets of a first cache */
 #define LEVEL 8192 /* sums that are kept at a time: 32 KiB */
 #define APART 16   /* between rows of sums, which else lie in one bank where they are 2 KiB long */
 #define CHUNK ((int64_t)REDUCTION_RADIX * REDUCTION_RADIX) /* terms of two levels */
