@@ -34,8 +34,7 @@
 #define AHEAD (2048 / sizeof(T))
 
 #define INLINE static inline __attribute__((always_inline))
-#define SHARE ((int64_t)(256 / sizeof(T))) /* columns that a thread has, or several times as many  \
-                                            */
+#define SHARE ((int64_t)(256 / sizeof(T))) /* columns that threads do not divide */
 
 /* Rows of sums to which rows of x times packed weights are added. */
 struct product {
