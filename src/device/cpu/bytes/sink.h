@@ -20,7 +20,7 @@ void sink_quantizer(const struct sink *sink, int64_t channel, int columns,
  * NULL. */
 uint8_t *sink_bytes(const struct sink *sink, int64_t channel, int columns, int64_t row);
 
-/* Sums [rows][TILE_COLUMNS], of which `columns` are channels from `channel` on. */
+/* Sums [rows][TILE_COLUMNS], aligned, of which `columns` are channels from `channel` on. */
 void sink_store(const struct sink *sink, int64_t channel, int columns, int64_t row, int64_t rows,
                 const int32_t *sums);
 

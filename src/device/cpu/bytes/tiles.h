@@ -69,7 +69,7 @@ void tile_widen(int64_t n, const int8_t *from, int16_t *to);
 void tile_pack(int64_t terms, int64_t columns, const int8_t *from, int64_t row, int64_t column,
                int32_t zero, int16_t *to);
 
-/* `rows` of sums to bytes, of all TILE_COLUMNS columns, `step` bytes apart. */
+/* `rows` of sums, aligned, to bytes, of all TILE_COLUMNS columns, `step` bytes apart. */
 void tile_quantize(const struct tile_quantizer *quantizer, int64_t rows, const int32_t *sums,
                    uint8_t *to, int64_t step);
 

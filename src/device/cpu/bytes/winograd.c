@@ -349,7 +349,8 @@ static void store_panel(const struct strip *s, int64_t channel)
 {
     const struct winograd *w = s->part->winograd;
     const int columns = (int)least(w->out - channel, TILE_COLUMNS);
-    int32_t bias[TILE_COLUMNS] = {0}, results[PIXELS * PIXELS * TILE_COLUMNS];
+    int32_t bias[TILE_COLUMNS] = {0};
+    _Alignas(LIBRARY_ALIGNMENT) int32_t results[PIXELS * PIXELS * TILE_COLUMNS];
     if (s->part->bias)
         memcpy(bias, s->part->bias + channel, (size_t)columns * sizeof *bias);
     for (int64_t i = s->first; i < s->end; i++) {
