@@ -318,20 +318,26 @@ static bool random_axis(struct conv_problem *c, int i)
     return pad_axis(c, i);
 }
 
+/* All but its channels and its axes. */
+static void open_conv(struct library_problem *problem, int64_t rank)
+{
+    memset(problem, 0, sizeof *problem);
+    problem->kind = LIBRARY_CONV;
+    problem->dtype = pick(0, 1) ? TSSA_INT8 : TSSA_UINT8;
+    problem->conv = (struct conv_problem){.rank = rank,
+                                          .batch = pick(1, 2),
+                                          .x_zero = random_zero(problem->dtype),
+                                          .x_last = pick(0, 3) != 0,
+                                          .y_last = pick(0, 3) != 0};
+}
+
 static void test_convolutions(void **state)
 {
     (void)state;
     for (int round = 0; round < 600;) {
         struct library_problem problem;
-        memset(&problem, 0, sizeof problem);
-        problem.kind = LIBRARY_CONV;
-        problem.dtype = pick(0, 1) ? TSSA_INT8 : TSSA_UINT8;
         struct conv_problem *c = &problem.conv;
-        *c = (struct conv_problem){.rank = pick(1, 3),
-                                   .batch = pick(1, 2),
-                                   .x_zero = random_zero(problem.dtype),
-                                   .x_last = pick(0, 3) != 0,
-                                   .y_last = pick(0, 3) != 0};
+        open_conv(&problem, pick(1, 3));
         bool fits = true;
         for (int i = 0; i < c->rank; i++)
             fits &= random_axis(c, i);
@@ -383,15 +389,8 @@ static void test_lines(void **state)
     (void)state;
     for (int round = 0; round < 60;) {
         struct library_problem problem;
-        memset(&problem, 0, sizeof problem);
-        problem.kind = LIBRARY_CONV;
-        problem.dtype = pick(0, 1) ? TSSA_INT8 : TSSA_UINT8;
         struct conv_problem *c = &problem.conv;
-        *c = (struct conv_problem){.rank = pick(2, 3),
-                                   .batch = pick(1, 2),
-                                   .x_zero = random_zero(problem.dtype),
-                                   .x_last = pick(0, 3) != 0,
-                                   .y_last = pick(0, 3) != 0};
+        open_conv(&problem, pick(2, 3));
         bool fits = true;
         for (int i = 0; i < c->rank; i++) {
             const bool is_line = i == c->rank - 1;
@@ -414,23 +413,16 @@ static void test_lines(void **state)
 static void open_winograd(struct library_problem *problem, int64_t in, int64_t out, int64_t high,
                           int64_t wide)
 {
-    memset(problem, 0, sizeof *problem);
-    problem->kind = LIBRARY_CONV;
-    problem->dtype = pick(0, 1) ? TSSA_INT8 : TSSA_UINT8;
-    problem->conv = (struct conv_problem){.rank = 2,
-                                          .batch = pick(1, 2),
-                                          .groups = 1,
-                                          .in_channels = in,
-                                          .out_channels = out,
-                                          .in = {high, wide},
-                                          .kernel = {3, 3},
-                                          .stride = {1, 1},
-                                          .dilation = {1, 1},
-                                          .x_zero = random_zero(problem->dtype),
-                                          .x_last = pick(0, 3) != 0,
-                                          .y_last = pick(0, 3) != 0};
+    struct conv_problem *c = &problem->conv;
+    open_conv(problem, 2);
+    c->groups = 1;
+    c->in_channels = in;
+    c->out_channels = out;
+    c->in[0] = high;
+    c->in[1] = wide;
     for (int i = 0; i < 2; i++) {
-        struct conv_problem *c = &problem->conv;
+        c->kernel[i] = 3;
+        c->stride[i] = c->dilation[i] = 1;
         c->pad_begin[i] = pick(0, 2);
         c->pad_end[i] = pick(0, 2);
         c->out[i] = c->in[i] + c->pad_begin[i] + c->pad_end[i] - 2;
@@ -457,6 +449,29 @@ static void test_winograd(void **state)
         open_winograd(&problem, 16 * pick(2, 7), pick(32, 70), pick(9, 26), pick(9, 26));
         check_winograd_takes(&problem.conv);
         check_conv(&problem, true, round % 3 == 0);
+    }
+}
+
+/* More channels than are computed at a time: only of small weights sums are small enough. */
+static void test_winograd_stretches(void **state)
+{
+    static const int64_t channels[] = {144, 256, 272, 512};
+    (void)state;
+    for (size_t i = 0; i < sizeof channels / sizeof *channels; i++) {
+        struct library_problem problem;
+        struct images s;
+        float factors[48];
+        struct library_quantizer q = {factors, TSSA_INT8, -3, channels[i] * 9 * 255 * 16};
+        open_winograd(&problem, channels[i], i % 2 ? 48 : 33, 10, 11);
+        problem.conv.quantizer = (intptr_t)&q;
+        assert_int_equal(winograd_takes(&problem.conv), isa_level() >= ISA_V3);
+        for (int c = 0; c < 48; c++)
+            factors[c] = 1e-4F;
+        make_images(&problem, false, &s);
+        for (int64_t k = 0; k < problem.conv.out_channels * channels[i] * 9; k++)
+            s.w[k] = (uint8_t)pick(-16, 16);
+        check_images(&problem, &s, &q);
+        free_images(&s);
     }
 }
 
@@ -553,10 +568,10 @@ static void test_declined(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_products), cmocka_unit_test(test_convolutions),
-        cmocka_unit_test(test_large),    cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_winograd), cmocka_unit_test(test_largest_numbers),
-        cmocka_unit_test(test_declined),
+        cmocka_unit_test(test_products),        cmocka_unit_test(test_convolutions),
+        cmocka_unit_test(test_large),           cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_winograd),        cmocka_unit_test(test_winograd_stretches),
+        cmocka_unit_test(test_largest_numbers), cmocka_unit_test(test_declined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

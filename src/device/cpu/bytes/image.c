@@ -4,14 +4,10 @@
 #include <string.h>
 
 #include "base/clones.h"
+#include "base/integers.h"
 
 #define INLINE static inline __attribute__((always_inline))
 #define LINE (CONV_MAX_RANK - 1) /* the axis whose pixels are neighbours */
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 void image_open(const struct conv_problem *problem, bool is_signed, struct image *image)
 {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integers.h"
 #include "base/team.h"
 #include "device/cpu/bytes/bytes.h"
 #include "device/cpu/bytes/depthwise.h"
@@ -62,11 +63,6 @@ static void *at(struct device_place place)
     return place.memory ? (char *)place.memory + place.offset : NULL;
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* ---- Computing ------------------------------------------------------------------------------- */
 
 /* What one thread computes, and where. */
@@ -81,19 +77,15 @@ struct stretch {
     int64_t begin, end; /* terms */
 };
 
-static size_t aligned(size_t bytes)
-{
-    return (bytes + LIBRARY_ALIGNMENT - 1) / LIBRARY_ALIGNMENT * LIBRARY_ALIGNMENT;
-}
-
 static size_t a_bytes(const struct primitive *p)
 {
-    return aligned((size_t)(p->block * p->width + IMAGE_SLACK) * sizeof(int16_t));
+    return aligned((size_t)(p->block * p->width + IMAGE_SLACK) * sizeof(int16_t),
+                   LIBRARY_ALIGNMENT);
 }
 
 static size_t b_bytes(const struct primitive *p)
 {
-    return aligned((size_t)(p->stretch * TILE_COLUMNS) * sizeof(int16_t));
+    return aligned((size_t)(p->stretch * TILE_COLUMNS) * sizeof(int16_t), LIBRARY_ALIGNMENT);
 }
 
 static size_t sums_bytes(const struct primitive *p)
@@ -412,7 +404,7 @@ static void measure_memory(struct primitive *p)
     const size_t turned = p->turns ? (size_t)(p->batch * p->image.pixels * p->image.channels) : 0;
     p->part_bytes = a_bytes(p) + b_bytes(p) + sums_bytes(p);
     if (p->method == DEPTHWISE) /* of all threads, and never more than that of one */
-        p->part_bytes = aligned(depthwise_scratch_bytes(&p->image));
+        p->part_bytes = aligned(depthwise_scratch_bytes(&p->image), LIBRARY_ALIGNMENT);
     else if (p->method == WINOGRAD)
         p->part_bytes = winograd_scratch_bytes(&p->winograd);
     p->base.scratch_bytes = (size_t)p->parts * p->part_bytes + turned;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clones.h"
+#include "base/integers.h"
 
 #define TAPS 3   /* of a kernel, along each axis */
 #define PIXELS 4 /* of results of a tile, along each axis */
@@ -40,16 +41,6 @@ typedef uint32_t sums __attribute__((vector_size(SUMS * sizeof(uint32_t))));
 typedef uint32_t sums_at
     __attribute__((vector_size(SUMS * sizeof(uint32_t)), aligned(sizeof(uint32_t)), may_alias));
 typedef int32_t signed_sums __attribute__((vector_size(SUMS * sizeof(int32_t))));
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
 
 static int64_t round_up(int64_t a, int64_t b)
 {
@@ -255,30 +246,26 @@ FAST static void find_results(const int32_t *from, int64_t pitch, const int32_t 
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-static size_t aligned(size_t size)
-{
-    return (size + LIBRARY_ALIGNMENT - 1) / LIBRARY_ALIGNMENT * LIBRARY_ALIGNMENT;
-}
-
 /* What is in a thread's memory, one behind the other. */
 static size_t numbers_bytes(const struct winograd *w)
 {
-    return aligned((size_t)(NUMBERS * w->pitch) * sizeof(int16_t));
+    return aligned((size_t)(NUMBERS * w->pitch) * sizeof(int16_t), LIBRARY_ALIGNMENT);
 }
 
 static size_t matrices_bytes(const struct winograd *w)
 {
-    return aligned((size_t)(NUMBERS * w->apart) * sizeof(int16_t));
+    return aligned((size_t)(NUMBERS * w->apart) * sizeof(int16_t), LIBRARY_ALIGNMENT);
 }
 
 static size_t sums_bytes(const struct winograd *w)
 {
-    return aligned((size_t)(NUMBERS * w->strip * TILE_COLUMNS) * sizeof(int32_t));
+    return aligned((size_t)(NUMBERS * w->strip * TILE_COLUMNS) * sizeof(int32_t),
+                   LIBRARY_ALIGNMENT);
 }
 
 static size_t starts_bytes(const struct winograd *w)
 {
-    return aligned((size_t)((NUMBERS + 1) * w->strip) * sizeof(int32_t));
+    return aligned((size_t)((NUMBERS + 1) * w->strip) * sizeof(int32_t), LIBRARY_ALIGNMENT);
 }
 
 size_t winograd_scratch_bytes(const struct winograd *winograd)

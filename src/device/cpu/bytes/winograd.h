@@ -9,8 +9,8 @@
  * the line, all of that is whole numbers. Those of an image are 17,340 at most, those of weights
  * 6,272, which 16 bits hold, even one and the other added (tiles.h). Sums wrap in 32 bits. In the
  * end pixels are 9 * 2^n times what they should be, n up to 6: a multiplication by the inverse of 9
- * modulo 2^32 and a shift make them right, if they fit into 26 bits, as those that are quantized
- * do, which are 2^24 at most.
+ * modulo 2^32 and a shift make them right, if they fit into 26 bits, which is known of those that
+ * are quantized (library_quantizer.most).
  */
 #ifndef TSSA_DEVICE_CPU_BYTES_WINOGRAD_H
 #define TSSA_DEVICE_CPU_BYTES_WINOGRAD_H
