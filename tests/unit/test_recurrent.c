@@ -237,6 +237,7 @@ static void test_lstm(void **state)
 struct sizes {
     enum ir_op_id id;
     int64_t gates, steps, batch, input, hidden;
+    bool linear_before_reset;
 };
 
 /* A bidirectional layer of values that each type has. */
@@ -249,6 +250,8 @@ static void open_layer(struct op_run *t, const struct sizes *s, tssa_dtype dtype
                                   {DIRECTIONS, 2 * width, 0}};
     op_begin(t, s->id, 0);
     op_int(t, "hidden_size", s->hidden);
+    if (s->linear_before_reset)
+        op_int(t, "linear_before_reset", 1);
     op_string(t, "direction", "bidirectional");
     op_outputs(t, s->id == IR_OP_LSTM ? 3 : 2);
     for (uint32_t i = 0; i < 4; i++) {
@@ -275,16 +278,20 @@ static double element_of(const struct tensor *tensor, size_t i)
     return value;
 }
 
-/* Constant weights, and weights of which nothing is known, give the same bits. */
+/* Constant weights, and weights of which nothing is known, give the same bits, and so does a number
+ * of threads that each have no direction of their own. */
 static void check_constants(struct op_run *t)
 {
+    struct team team;
     no_error(op_try(t));
     size_t bytes = tensor_bytes(&t->outputs[0].tensor);
     void *y = malloc(bytes);
     assert_non_null(y);
     memcpy(y, t->outputs[0].tensor.data, bytes);
+    op_threads(t, &team, 3);
     op_go(t);
     assert_memory_equal(t->outputs[0].tensor.data, y, bytes);
+    t->env.team = NULL;
     free(y);
 }
 
@@ -309,9 +316,11 @@ static void test_sizes(void **state)
 {
     (void)state;
     static const struct sizes cases[] = {
-        {IR_OP_RNN, 1, 5, 1, 3, 7},   {IR_OP_RNN, 1, 3, 2, 1, 1100}, {IR_OP_GRU, 3, 4, 5, 9, 17},
-        {IR_OP_GRU, 3, 1, 1, 4, 350}, {IR_OP_LSTM, 4, 6, 3, 2, 33},  {IR_OP_LSTM, 4, 2, 4, 31, 300},
-        {IR_OP_LSTM, 4, 0, 2, 3, 4},  {IR_OP_GRU, 3, 2, 0, 3, 4},
+        {IR_OP_RNN, 1, 5, 1, 3, 7, false},   {IR_OP_RNN, 1, 3, 2, 1, 1100, false},
+        {IR_OP_GRU, 3, 4, 5, 9, 17, false},  {IR_OP_GRU, 3, 1, 1, 4, 350, false},
+        {IR_OP_LSTM, 4, 6, 3, 2, 33, false}, {IR_OP_LSTM, 4, 2, 4, 31, 300, false},
+        {IR_OP_LSTM, 4, 0, 2, 3, 4, false},  {IR_OP_GRU, 3, 2, 0, 3, 4, false},
+        {IR_OP_GRU, 3, 2, 7, 9, 310, false}, {IR_OP_GRU, 3, 2, 7, 9, 310, true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         check_sizes(&cases[i], TSSA_FLOAT, 4e-6);

@@ -66,9 +66,9 @@ void recurrent_chunk_f32(struct recurrent *r, const struct team *team);
 void recurrent_chunk_f64(struct recurrent *r, const struct team *team);
 
 /*
- * Do threads share each product? If a near cache does not hold all weights, but what each thread
- * then has of them, and where there is less to do at a time than there are threads: but not for so
- * little that it takes them as long to meet.
+ * Do threads share each step, its product and what is made of that? If a near cache does not
+ * hold all weights, but what each thread then has of them, and not each has a direction of its
+ * own: but not for so little that it takes them as long to meet.
  */
 bool recurrent_shares_steps(const struct recurrent *r, const struct team *team);
 

@@ -52,6 +52,7 @@ struct product {
 #define REGISTERS 2
 #define ROW_REGISTERS 2
 #define ABREAST 4
+#define ABREAST_OF_TWO 2
 #include "kernels/cpu/recurrent/recurrent_tile.h"
 
 #define NAME(x) x##_of_64
@@ -60,6 +61,7 @@ struct product {
 #define REGISTERS 4
 #define ROW_REGISTERS 4
 #define ABREAST 4
+#define ABREAST_OF_TWO 1
 #include "kernels/cpu/recurrent/recurrent_tile.h"
 
 VECTOR_BY_WIDTH(multiply, (const struct product *p, int64_t begin, int64_t end), (p, begin, end))
@@ -126,14 +128,28 @@ static void recur(const struct group *g, T *const *x, int part, T *const *sums)
                                   .backward = g->backward});
 }
 
-static void rnn_step(const struct group *g)
+/* What is done to each sequence's sums, which threads share, too, if there is more of it than it
+ * takes them to meet. */
+#define MEETING 2048 /* elements of gates */
+static void for_rows(const struct group *g, team_body body)
 {
-    int64_t n = g->r->hidden;
-    recur(g, g->h, 0, g->gates);
-    for (int i = 0; i < g->n_rows; i++) {
+    team_for(g->r->team, g->n_rows, 1 + MEETING / (g->r->width + 1), body, (void *)g);
+}
+
+static void rnn_rows(void *context, int64_t begin, int64_t end)
+{
+    const struct group *g = context;
+    const int64_t n = g->r->hidden;
+    for (int64_t i = begin; i < end; i++) {
         activate_gate(g, 0, n, g->gates[i]);
         memcpy(g->h[i], g->gates[i], (size_t)n * sizeof(T));
     }
+}
+
+static void rnn_step(const struct group *g)
+{
+    recur(g, g->h, 0, g->gates);
+    for_rows(g, rnn_rows);
 }
 
 T_PROCEDURE(scale, (T *restrict to, const T *restrict by, const T *restrict from, int64_t n),
@@ -158,39 +174,46 @@ T_PROCEDURE(gru_states,
         h[i] = (1 - z[i]) * candidate[i] + z[i] * h[i];
 }
 
-/* What R makes of the past goes into the candidates: before or after it is reset. */
-static void gru_candidates(const struct group *g, T *const *candidates)
+/* Gates z, r, h: the first two, and what R's last columns are multiplied by. */
+static void gru_gate_rows(void *context, int64_t begin, int64_t end)
 {
-    int64_t n = g->r->hidden;
-    for (int i = 0; i < g->n_rows; i++)
+    const struct group *g = context;
+    const int64_t n = g->r->hidden;
+    for (int64_t i = begin; i < end; i++) {
+        activate_gate(g, 0, 2 * n, g->gates[i]);
         if (g->past_bias)
             memcpy(g->past[i], g->past_bias, (size_t)n * sizeof(T));
         else
             scale(g->past[i], g->gates[i] + n, g->h[i], n);
-    if (!g->past_bias) {
-        recur(g, g->past, 1, candidates);
-        return;
     }
-    recur(g, g->h, 1, g->past);
-    for (int i = 0; i < g->n_rows; i++)
-        add_scaled(candidates[i], g->gates[i] + n, g->past[i], n);
 }
 
-/* Gates z, r, h. */
+static void gru_state_rows(void *context, int64_t begin, int64_t end)
+{
+    const struct group *g = context;
+    const int64_t n = g->r->hidden;
+    for (int64_t i = begin; i < end; i++) {
+        T *candidates = g->gates[i] + g->r->parts.from[1];
+        if (g->past_bias)
+            add_scaled(candidates, g->gates[i] + n, g->past[i], n);
+        activate_gate(g, 1, n, candidates);
+        gru_states(g->h[i], g->gates[i], candidates, n);
+    }
+}
+
+/* What R makes of the past goes into the candidates: before or after it is reset. */
 static void gru_step(const struct group *g)
 {
-    int64_t n = g->r->hidden;
     T *candidates[ROWS];
-    recur(g, g->h, 0, g->gates);
-    for (int i = 0; i < g->n_rows; i++) {
-        activate_gate(g, 0, 2 * n, g->gates[i]);
+    for (int i = 0; i < g->n_rows; i++)
         candidates[i] = g->gates[i] + g->r->parts.from[1];
-    }
-    gru_candidates(g, candidates);
-    for (int i = 0; i < g->n_rows; i++) {
-        activate_gate(g, 1, n, candidates[i]);
-        gru_states(g->h[i], g->gates[i], candidates[i], n);
-    }
+    recur(g, g->h, 0, g->gates);
+    for_rows(g, gru_gate_rows);
+    if (g->past_bias)
+        recur(g, g->h, 1, g->past);
+    else
+        recur(g, g->past, 1, candidates);
+    for_rows(g, gru_state_rows);
 }
 
 T_PROCEDURE(lstm_states,
@@ -239,11 +262,17 @@ static void lstm_row(const struct group *g, T *in, T *h, T *c)
     scale(h, out, candidate, n);
 }
 
+static void lstm_rows(void *context, int64_t begin, int64_t end)
+{
+    const struct group *g = context;
+    for (int64_t i = begin; i < end; i++)
+        lstm_row(g, g->gates[i], g->h[i], g->c[i]);
+}
+
 static void lstm_step(const struct group *g)
 {
     recur(g, g->h, 0, g->gates);
-    for (int i = 0; i < g->n_rows; i++)
-        lstm_row(g, g->gates[i], g->h[i], g->c[i]);
+    for_rows(g, lstm_rows);
 }
 
 static void (*const steps[])(const struct group *g) = {

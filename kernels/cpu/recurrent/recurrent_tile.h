@@ -8,6 +8,7 @@
  *     REGISTERS           so many are a tile of several rows wide, at most
  *     ROW_REGISTERS       and a tile of one
  *     ABREAST             or as many panels
+ *     ABREAST_OF_TWO      of two rows as many panels
  *
  * and includes this file for each width.
  */
@@ -63,9 +64,10 @@ INLINE void NAME(tile)(int tall, int wide, const struct product *p, int64_t at, 
         lanes weight[MOST];
 #pragma GCC unroll 16
         for (int v = 0; v < wide; v++) {
-            weight[v] = *(const lanes_at *)NAME(place)(weights, v, apart);
+            const T *place = NAME(place)(weights, v, apart);
+            weight[v] = *(const lanes_at *)place;
             if (tall > 1)
-                __builtin_prefetch(weights + v * ELEMENTS + AHEAD);
+                __builtin_prefetch(place + AHEAD);
         }
 #pragma GCC unroll 8
         for (int r = 0; r < tall; r++)
@@ -132,12 +134,15 @@ INLINE void NAME(one_panel)(const struct product *p, int64_t at)
      p->depth - k < TERMS ? p->depth - k : TERMS);
 }
 
-/* Panels abreast, of one row. */
+/* Panels abreast, of one row or two. */
 INLINE void NAME(panels)(const struct product *p, int64_t at)
 {
-    NAME(tile)
-    (1, ABREAST * IN_PANEL, p, at, p->weights + at * p->depth, PANEL, PANEL * p->depth, 0,
-     p->depth);
+    const T *weights = p->weights + at * p->depth;
+    const int64_t apart = PANEL * p->depth;
+    if (p->n_rows == 1)
+        NAME(tile)(1, ABREAST * IN_PANEL, p, at, weights, PANEL, apart, 0, p->depth);
+    else
+        NAME(tile)(2, ABREAST_OF_TWO * IN_PANEL, p, at, weights, PANEL, apart, 0, p->depth);
 }
 
 /* Shares [begin, end) of the columns. */
@@ -147,12 +152,13 @@ INLINE void NAME(multiply)(const struct product *p, int64_t begin, int64_t end)
     begin *= SHARE / PANEL;
     end = end * (SHARE / PANEL) < all ? end * (SHARE / PANEL) : all;
     const int64_t whole = p->columns / PANEL < end ? p->columns / PANEL : end;
-    const int64_t groups = p->n_rows == 1 && whole > begin ? (whole - begin) / ABREAST : 0;
-    const int64_t grouped = begin + groups * ABREAST, parts = groups + end - grouped;
+    const int64_t abreast = p->n_rows == 1 ? ABREAST : p->n_rows == 2 ? ABREAST_OF_TWO : 1;
+    const int64_t groups = abreast > 1 && whole > begin ? (whole - begin) / abreast : 0;
+    const int64_t grouped = begin + groups * abreast, parts = groups + end - grouped;
     for (int64_t i = 0; i < parts; i++) {
         const int64_t part = p->backward ? parts - 1 - i : i;
         if (part < groups)
-            NAME(panels)(p, (begin + part * ABREAST) * PANEL);
+            NAME(panels)(p, (begin + part * abreast) * PANEL);
         else
             NAME(one_panel)(p, (grouped + part - groups) * PANEL);
     }
@@ -172,3 +178,4 @@ INLINE void NAME(multiply)(const struct product *p, int64_t begin, int64_t end)
 #undef REGISTERS
 #undef ROW_REGISTERS
 #undef ABREAST
+#undef ABREAST_OF_TWO
