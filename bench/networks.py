@@ -16,7 +16,8 @@ score the other one may be kept.
 Columns: milliseconds per run, the least and the median; the ratios of the least to
 ONNX Runtime's (below 1: tssa is faster) and to OpenVINO's; `create` until a session is
 made, `first` until its first result is there; `peak` the memory that a process of its own
-takes for the engine and the model, in MiB.
+takes for the engine and the model, in MiB.  With --record a chart of the ratios lies beside
+the table, where matplotlib is installed.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import network_chart  # noqa: E402
 import versus_ort as versus  # noqa: E402
 
 ENGINES = ("tssa", "ort", "openvino")
@@ -256,6 +258,8 @@ def table_row(row: dict) -> str:
     shares = [ratio(row, other) for other in ("ort", "openvino")]
     made = [
         f"{versus.figure(row[e]['create_ms'])}, {versus.figure(row[e]['first_ms'])}"
+        if e in row
+        else ""
         for e in ("tssa", "ort")
     ]
     peaks = ", ".join(f"{row.get('peak', {}).get(e, math.nan):.0f}" for e in ("tssa", "ort"))
@@ -346,6 +350,10 @@ def record(args, about: dict, rows: list[dict]) -> None:
     ]
     lines += ["", *refusals(rows)]
     args.record.with_suffix(".md").write_text("\n".join(lines) + "\n")
+    bars = [
+        (row, ratio(row, "ort"), ratio(row, "openvino")) for row in rows if "error" not in row
+    ]
+    network_chart.draw(bars, args.record.with_suffix(".png"))
 
 
 def main() -> int:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Builds whole networks, with drawn weights and test data, by PyTorch's exporter.
+"""Builds whole networks, with drawn weights and test data, by PyTorch's exporter, and copies
+the official "light" models of the onnx package.
 
     models/networks/build.py --out build/networks            all of them
     models/networks/build.py --out build/networks resnet18   one
@@ -32,6 +33,7 @@ import onnx  # noqa: E402
 import torch  # noqa: E402
 
 from models.lib import data  # noqa: E402
+from models.networks import light  # noqa: E402
 from models.networks.registry import NETWORKS, Network  # noqa: E402
 
 OPSET = 17
@@ -138,7 +140,10 @@ def build_all(names: list[str], out: Path, force: bool) -> int:
             continue
         with tempfile.TemporaryDirectory(dir=out, ignore_cleanup_errors=True) as making:
             try:
-                summary = build(name, NETWORKS[name], Path(making))
+                if name in NETWORKS:
+                    summary = build(name, NETWORKS[name], Path(making))
+                else:
+                    summary = light.copy(name, Path(making))
             except Exception as e:  # report every one that fails, not only the first
                 failed += 1
                 print(f"FAILED {name}: {type(e).__name__}: {e}", file=sys.stderr)
@@ -159,15 +164,17 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     parser.add_argument("--force", action="store_true", help="rebuild what is there")
     args = parser.parse_args()
+    kinds = {name: network.kind for name, network in NETWORKS.items()}
+    kinds |= dict.fromkeys(light.names(), light.KIND)
     if args.list:
-        for name, network in NETWORKS.items():
-            print(f"{name}  ({network.kind})")
+        for name, kind in kinds.items():
+            print(f"{name}  ({kind})")
         return 0
-    if unknown := [name for name in args.names if name not in NETWORKS]:
+    if unknown := [name for name in args.names if name not in kinds]:
         parser.error(f"no network is called {unknown[0]}; --list names them")
     logging.disable(logging.WARNING)
     args.out.mkdir(parents=True, exist_ok=True)
-    return 1 if build_all(args.names or list(NETWORKS), args.out, args.force) else 0
+    return 1 if build_all(args.names or list(kinds), args.out, args.force) else 0
 
 
 if __name__ == "__main__":

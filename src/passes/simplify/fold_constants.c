@@ -16,7 +16,8 @@
  *     nothing;
  *   - all that was folded in the graph adds no more to its constants than pass_file_growth, or than
  *     MAX_SESSION_GROWTH where no file is written; up to MAX_FREE bytes are for nothing, since a
- *     node takes as many;
+ *     node takes as many, and in sessions so are weights of products and convolutions, which each
+ *     run would make and pack again;
  *   - all ops evaluated in the graph touch no more than MAX_WORK bytes; products and windows, which
  *     compute more than they read, are evaluated on small operands only.
  *
@@ -38,6 +39,7 @@
 #define MAX_RESULT ((size_t)256 << 10)
 #define MAX_REPLACED ((size_t)16 << 20)
 #define MAX_SESSION_GROWTH ((int64_t)4 << 20)
+#define MAX_WEIGHTS ((size_t)512 << 20)
 #define MAX_FREE 64
 #define MIN_NARROW 1024 /* bytes of an FP16 constant that a reader widens */
 #define MAX_WORK ((uint64_t)512 << 20)
@@ -135,8 +137,24 @@ static size_t typed_bytes(const struct ir_value *result)
     return SIZE_MAX;
 }
 
-static int64_t growth(const struct weight *weight, size_t bytes)
+/* What is packed once if it is a constant: read by products, convolutions and recurrent operators
+ * alone, and never as their first operand. */
+static bool makes_weights(const struct pass_context *pass, const struct ir_op *op)
 {
+    bool weights = pass_is_for_session(pass) && op->n_results == 1 && op->results[0].uses;
+    for (const struct ir_use *use = op->results[0].uses; use && weights; use = use->next) {
+        const enum ir_op_class reader = use->user->info->cls;
+        weights = use != &use->user->operands[0] &&
+                  (reader == IR_CLASS_CONTRACTION || reader == IR_CLASS_RECURRENT);
+    }
+    return weights;
+}
+
+static int64_t growth(const struct pass_context *pass, const struct ir_op *op,
+                      const struct weight *weight, size_t bytes)
+{
+    if (makes_weights(pass, op))
+        return 0;
     return bytes <= MAX_FREE && bytes > weight->freed ? 0 : (int64_t)bytes - (int64_t)weight->freed;
 }
 
@@ -144,10 +162,12 @@ static bool is_affordable(const struct pass_context *pass, const struct ir_op *o
                           const struct weight *weight, size_t bytes)
 {
     bool copies = !(op->info->flags & IR_ALIAS);
+    if (bytes <= MAX_WEIGHTS && makes_weights(pass, op))
+        return true;
     if ((copies && bytes > MAX_REPLACED) || (bytes > MAX_RESULT && bytes > weight->freed))
         return false;
     int64_t most = pass_is_for_session(pass) ? MAX_SESSION_GROWTH : pass_file_growth(pass);
-    int64_t more = growth(weight, bytes);
+    int64_t more = growth(pass, op, weight, bytes);
     return more <= 0 || pass->graph->folded_growth + more <= most;
 }
 
@@ -294,7 +314,7 @@ static tssa_status *fold_chain(struct pass_context *pass, struct chain *chain, s
     while (tensors[0] && ++n < chain->count);
     bool done = n == chain->count;
     if (done) {
-        pass->graph->folded_growth += growth(&chain->weight, tensor_bytes(tensors[0]));
+        pass->graph->folded_growth += growth(pass, last, &chain->weight, tensor_bytes(tensors[0]));
         pass->changed = true;
         if (*next == last)
             *next = last->next;
@@ -333,7 +353,7 @@ static tssa_status *fold(struct pass_context *pass, struct ir_op *op, struct ir_
     bytes = all_bytes(op, tensors);
     if (!is_affordable(pass, op, &weight, bytes))
         return refuse(pass, op, bytes);
-    pass->graph->folded_growth += growth(&weight, bytes);
+    pass->graph->folded_growth += growth(pass, op, &weight, bytes);
     pass->changed = true;
     return replace(pass->graph, op, tensors);
 }
