@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "device/cpu/provider.h"
+#include "kernels/cpu/contraction/conv_products.h"
 #include "kernels/cpu/lib/convert.h"
 
 static int64_t work_of(const struct conv_job *job)
@@ -49,6 +50,12 @@ tssa_status *conv_library(struct kernel_args *args, struct library_cache *cache,
     *done = false;
     if (!asks_library(args, cache, job, &problem))
         return NULL;
+    if (conv_products_takes(job)) {
+        library_cache_need(cache);
+        conv_products(args->env->team, job, y);
+        *done = true;
+        return NULL;
+    }
     if (job->added && job->added->data != y)
         memcpy(y, job->added->data, tensor_count(job->added) * sizeof *y);
     struct library_call call = {
@@ -63,7 +70,11 @@ tssa_status *conv_library_get_ready(struct kernel_args *args, struct library_cac
     const struct library_weights weights = weights_of(job->w);
     struct library_problem problem;
     *made = false;
-    return asks_library(args, cache, job, &problem)
-               ? library_get_ready(args, cache, &problem, &weights, made)
-               : NULL;
+    if (!asks_library(args, cache, job, &problem))
+        return NULL;
+    if (!conv_products_takes(job))
+        return library_get_ready(args, cache, &problem, &weights, made);
+    library_cache_need(cache);
+    *made = true;
+    return NULL;
 }

@@ -12,6 +12,9 @@
 void convolve_finish(const struct team *team, const struct conv_job *job, const float *sums,
                      float *y);
 
+/* y = after(y + bias) of some rows of images with channels first, by (batch, channel). */
+void convolve_finish_rows(const struct conv_job *job, float *y, int64_t begin, int64_t end);
+
 /* Images [batch][rows][columns] to [batch][columns][rows]. */
 void convolve_turn(int64_t batch, int64_t rows, int64_t columns, const float *from, float *to);
 

@@ -5,6 +5,7 @@
 #include "base/clones.h"
 #include "base/team.h"
 #include "ir/scalar/ops.h"
+#include "kernels/cpu/contraction/conv.h"
 #include "kernels/cpu/contraction/convolve.h"
 
 /* ---- What is done to sums -------------------------------------------------------------------- */
@@ -69,6 +70,17 @@ static void finish_rows(void *context, int64_t begin, int64_t end)
             y[i] = added ? from[i * step] + added[row * f->size + i] : from[i * step];
         if (loops[job->after])
             loops[job->after](y, f->size, job->a, job->b);
+    }
+}
+
+void convolve_finish_rows(const struct conv_job *job, float *y, int64_t begin, int64_t end)
+{
+    const int64_t pixels = job->window.out_count;
+    for (int64_t row = begin; row < end; row++) {
+        if (job->bias)
+            conv_add_bias(job->bias, row % job->out_channels, TSSA_FLOAT, y + row * pixels, pixels);
+        if (loops[job->after])
+            loops[job->after](y + row * pixels, pixels, job->a, job->b);
     }
 }
 
