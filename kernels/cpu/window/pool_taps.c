@@ -106,30 +106,79 @@ INLINE void split_block(const float *x, struct seen *seen, float *even, float *o
     seen->b += b;
 }
 
-/* n columns of a row, of which the first is column `at` of the padded row. What does not fill a
- * block is copied together with what comes before it. */
-INLINE void copy_columns(const float *restrict x, int64_t n, int64_t step, int64_t pitch,
-                         int64_t at, struct seen *seen, float *restrict row)
+/* The same of one vector. */
+INLINE void split_lanes(const float *x, struct seen *seen, float *even, float *odd)
 {
-    if (step == 1 && n >= BLOCK) {
+    typedef float half_lanes __attribute__((vector_size(LANES / 2 * sizeof(float))));
+    lanes a;
+    half_lanes result;
+    memcpy(&a, x, sizeof a);
+    result = __builtin_shufflevector(a, a, 0, 2, 4, 6);
+    memcpy(even, &result, sizeof result);
+    result = __builtin_shufflevector(a, a, 1, 3, 5, 7);
+    memcpy(odd, &result, sizeof result);
+    seen->a += a;
+}
+
+/* n columns that lie side by side. What does not fill a block, or a vector, is copied together with
+ * what comes before it. */
+INLINE void copy_row(const float *restrict x, int64_t n, struct seen *seen, float *restrict to)
+{
+    if (n >= BLOCK) {
         for (int64_t i = 0; i + BLOCK < n; i += BLOCK)
-            copy_block(x + i, seen, row + at + i);
-        copy_block(x + n - BLOCK, seen, row + at + n - BLOCK);
-    } else if (step == 2 && n >= 2 * LANES) {
-        float *even = row + at % 2 * pitch + at / 2;
-        float *odd = row + (at + 1) % 2 * pitch + (at + 1) / 2;
-        int64_t last = n / 2 - LANES;
+            copy_block(x + i, seen, to + i);
+        copy_block(x + n - BLOCK, seen, to + n - BLOCK);
+    } else {
+        for (int64_t i = 0; i < n; i++) {
+            to[i] = x[i];
+            seen->a += x[i];
+        }
+    }
+}
+
+/* n columns, of even numbers and of odd ones. */
+INLINE void split_row(const float *restrict x, int64_t n, struct seen *seen, float *restrict even,
+                      float *restrict odd)
+{
+    if (n >= 2 * LANES) {
+        const int64_t last = n / 2 - LANES;
         for (int64_t i = 0; i < last; i += LANES)
             split_block(x + 2 * i, seen, even + i, odd + i);
         split_block(x + 2 * last, seen, even + last, odd + last);
-        if (n % 2) {
-            even[n / 2] = x[n - 1];
-            seen->a += x[n - 1];
-        }
+    } else if (n >= LANES) {
+        const int64_t last = n / 2 - LANES / 2;
+        for (int64_t i = 0; i < last; i += LANES / 2)
+            split_lanes(x + 2 * i, seen, even + i, odd + i);
+        split_lanes(x + 2 * last, seen, even + last, odd + last);
     } else {
-        for (int64_t i = 0; i < n; i++) {
-            row[(at + i) % step * pitch + (at + i) / step] = x[i];
-            seen->a += x[i];
+        for (int64_t i = 0; i < n / 2; i++) {
+            even[i] = x[2 * i];
+            odd[i] = x[2 * i + 1];
+            seen->a += x[2 * i] + x[2 * i + 1];
+        }
+    }
+    if (n % 2) {
+        even[n / 2] = x[n - 1];
+        seen->a += x[n - 1];
+    }
+}
+
+/* n columns of a row, of which the first is column `at` of the padded row. */
+INLINE void copy_columns(const float *restrict x, int64_t n, int64_t step, int64_t pitch,
+                         int64_t at, struct seen *seen, float *restrict row)
+{
+    if (step == 1) {
+        copy_row(x, n, seen, row + at);
+    } else if (step == 2) {
+        split_row(x, n, seen, row + at % 2 * pitch + at / 2,
+                  row + (at + 1) % 2 * pitch + (at + 1) / 2);
+    } else {
+        for (int64_t k = 0; k < step && k < n; k++) { /* a division for each of them, no more */
+            float *to = row + (at + k) % step * pitch + (at + k) / step;
+            for (int64_t i = k; i < n; i += step, to++) {
+                *to = x[i];
+                seen->a += x[i];
+            }
         }
     }
 }
