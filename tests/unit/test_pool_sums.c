@@ -34,7 +34,7 @@ static void some_geometry(struct random *random, struct geometry *g)
     g->include_pad = random_int(random, 0, 1);
     g->ceil_mode = random_int(random, 0, 1);
     g->dims[0] = 1;
-    g->dims[1] = random_int(random, 1, 3);
+    g->dims[1] = random_int(random, 0, 3) ? random_int(random, 1, 3) : random_int(random, 8, 20);
     for (int i = 0; i < g->rank; i++) {
         g->kernel[i] =
             large ? random_int(random, 1, g->rank == 1 ? 90 : 12) : random_int(random, 1, 4);

@@ -10,6 +10,7 @@
 
 #include "kernels/cpu/lib/lines.h"
 #include "kernels/cpu/window/pool_last.h"
+#include "kernels/cpu/window/pool_planes.h"
 #include "kernels/cpu/window/pool_rows.h"
 #include "kernels/cpu/window/pool_taps.h"
 
@@ -128,6 +129,7 @@ struct work {
     /* How float32 is computed; both NULL: as all types are. */
     const struct pool_taps *taps;
     const struct pool_rows *rows;
+    const struct pool_planes *few; /* with `taps`: of small planes; else NULL */
 };
 
 static void max_planes(void *context, void *scratch, int64_t begin, int64_t end)
@@ -173,9 +175,21 @@ static void max_rows(void *context, void *scratch, int64_t begin, int64_t end)
 static void max_taps(void *context, void *scratch, int64_t begin, int64_t end)
 {
     const struct work *w = context;
-    pool_taps_max(w->taps, (const float *)w->job.in->data + begin * w->job.window.in_count,
-                  (float *)w->job.out->data + begin * w->job.window.out_count, end - begin,
-                  scratch);
+    const struct window *window = &w->job.window;
+    const float *in = (const float *)w->job.in->data;
+    float *out = (float *)w->job.out->data;
+    for (int64_t p = begin, n; p < end; p += n) {
+        const int64_t left = end - p;
+        n = w->few && left > POOL_PLANES ? POOL_PLANES : left;
+        /* The last ones with some of those before them, again. */
+        const int64_t first =
+            w->few && n < POOL_PLANES && end - begin >= POOL_PLANES ? end - POOL_PLANES : p;
+        const bool fills = w->few && end - first >= POOL_PLANES;
+        if (!fills || !pool_planes_max(w->few, in + first * window->in_count,
+                                       out + first * window->out_count, scratch))
+            pool_taps_max(w->taps, in + p * window->in_count, out + p * window->out_count, n,
+                          scratch);
+    }
 }
 
 /* ---- Operators ------------------------------------------------------------------------------- */
@@ -209,7 +223,8 @@ static tssa_status *run_planes(struct kernel_args *args, struct work *work, part
         !size_mul(elements, sizeof(double), &bytes))
         return ERROR(TSSA_LIMIT, "a plane of %zu elements is too large", (size_t)w->in_count);
     if (work->taps)
-        bytes = work->taps->scratch;
+        bytes = work->few && work->few->scratch > work->taps->scratch ? work->few->scratch
+                                                                      : work->taps->scratch;
     else if (work->rows)
         bytes = work->rows->scratch;
     return parts_for(args, work->job.planes, work->job.cost, bytes, body, work);
@@ -232,10 +247,12 @@ static tssa_status *run_max(struct kernel_args *args)
                                                 : -INFINITY;
     struct pool_taps taps;
     struct pool_rows rows;
+    struct pool_planes few;
     parts_body body = max_planes;
     bool narrow = job->in->dtype == TSSA_FLOAT && !work.indices;
     if (narrow && pool_taps_plan(&job->window, &taps)) {
         work.taps = &taps;
+        work.few = pool_planes_plan(&job->window, &few) ? &few : NULL;
         body = max_taps;
     } else if (narrow && pool_rows_plan(&job->window, &rows)) {
         work.rows = &rows;

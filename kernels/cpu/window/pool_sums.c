@@ -8,6 +8,7 @@
 #include "kernels/cpu/lib/lines.h"
 #include "kernels/cpu/window/pool.h"
 #include "kernels/cpu/window/pool_last.h"
+#include "kernels/cpu/window/pool_planes.h"
 #include "kernels/cpu/window/pool_sums.h"
 #include "kernels/cpu/window/pool_taps.h"
 
@@ -16,6 +17,8 @@ struct work {
     const struct pool_sum_loops *loops;
     bool has_taps; /* float32 is computed by way of them; else as all types are */
     struct pool_taps taps;
+    bool has_planes; /* many small ones, of float32 and read as they lie, are turned */
+    struct pool_planes planes;
     const void *divisors; /* AveragePool: of each window's sum */
     double p;             /* LpPool; 0: AveragePool */
     bool copies;          /* planes are not read and written as they lie */
@@ -69,6 +72,19 @@ tssa_status *pool_divisors(struct kernel_args *args, const struct pool_sum_loops
 
 /* ---- Planes ---------------------------------------------------------------------------------- */
 
+/* The last ones with some of those before them, again. */
+static void run_turned(const struct work *w, void *scratch, int64_t begin, int64_t end)
+{
+    const struct window *window = &w->job.window;
+    const float *in = w->job.in->data;
+    float *out = w->job.out->data;
+    for (int64_t p = begin; p < end; p += POOL_PLANES) {
+        const int64_t first = end - p >= POOL_PLANES ? p : end - POOL_PLANES;
+        pool_planes_sum(&w->planes, in + first * window->in_count, w->divisors,
+                        out + first * window->out_count, scratch);
+    }
+}
+
 /* Scratch: the sums' own, then a plane and its results, where these are copied. */
 static void run_planes(void *context, void *scratch, int64_t begin, int64_t end)
 {
@@ -80,6 +96,10 @@ static void run_planes(void *context, void *scratch, int64_t begin, int64_t end)
     char *y = x + (size_t)in_count * loops->width;
     if (w->has_taps)
         pool_taps_begin(&w->taps, 0, scratch);
+    if (w->has_planes && end - begin >= POOL_PLANES) {
+        run_turned(w, scratch, begin, end);
+        return;
+    }
     for (int64_t p = begin; p < end; p++) {
         if (w->copies) {
             load_elements(w->job.in, p * in_count, 1, in_count, loops->dtype, x);
@@ -108,10 +128,12 @@ static tssa_status *run_windows(struct kernel_args *args, struct work *work)
     const struct window *w = &work->job.window;
     size_t elements = 0, bytes;
     work->has_taps = work->loops->dtype == TSSA_FLOAT && pool_taps_plan(w, &work->taps);
+    work->has_planes = work->has_taps && !work->copies && pool_planes_plan(w, &work->planes);
     if ((work->copies && !size_add((size_t)w->in_count, (size_t)w->out_count, &elements)) ||
         !size_add(elements, (size_t)w->out_count, &elements) ||
         !size_mul(elements, work->loops->width, &bytes) ||
-        !size_add(bytes, work->has_taps ? work->taps.scratch : 0, &bytes))
+        !size_add(bytes, work->has_taps ? work->taps.scratch : 0, &bytes) ||
+        !size_add(bytes, work->has_planes ? work->planes.scratch : 0, &bytes))
         return ERROR(TSSA_LIMIT, "a plane of %" PRId64 " elements is too large", w->in_count);
     return parts_for(args, work->job.planes, work->job.cost, bytes, run_planes, work);
 }

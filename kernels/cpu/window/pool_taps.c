@@ -273,6 +273,9 @@ struct rows {
             if (rows->n_offsets == 3)                                                              \
                 for (int64_t i = 0; i < n; i++)                                                    \
                     y[i] = result(fold(fold(fold(neutral, a[i]), b[i]), c[i]));                    \
+            else if (rows->n_offsets == 2)                                                         \
+                for (int64_t i = 0; i < n; i++)                                                    \
+                    y[i] = result(fold(fold(neutral, a[i]), b[i]));                                \
             else if (odd == 3)                                                                     \
                 for (int64_t i = 0; i < n; i++)                                                    \
                     y[i] = fold(fold(fold(neutral, a[i]), b[i]), c[i]);                            \
@@ -291,7 +294,7 @@ struct rows {
             }                                                                                      \
             if (!by)                                                                               \
                 continue;                                                                          \
-            for (int64_t i = 0; rows->n_offsets != 3 && i < n; i++)                                \
+            for (int64_t i = 0; (rows->n_offsets < 2 || rows->n_offsets > 3) && i < n; i++)        \
                 y[i] = result(y[i]);                                                               \
             by += rows->to_pitch;                                                                  \
         }                                                                                          \
