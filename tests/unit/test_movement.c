@@ -104,6 +104,33 @@ static void test_transpose_of_matrices(void **state)
     }
 }
 
+/* Matrices of more than 2 MiB, which have larger blocks. */
+static void test_transpose_of_large(void **state)
+{
+    static const struct {
+        tssa_dtype dtype;
+        int64_t rows, columns;
+    } cases[] = {{TSSA_FLOAT, 2100, 261},
+                 {TSSA_FLOAT, 75, 7100},
+                 {TSSA_FLOAT, 7100, 75},
+                 {TSSA_DOUBLE, 4050, 66},
+                 {TSSA_UINT8, 1100, 2003}};
+    static const int64_t perm[] = {1, 0};
+    struct random random = {4};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct op_run run;
+        op_open(&run, IR_OP_Transpose, 1, 1);
+        op_ints(&run, "perm", 2, perm);
+        const struct tensor *x = op_random(&run, 0, &random, cases[i].dtype, 2,
+                                           (int64_t[]){cases[i].rows, cases[i].columns});
+        op_go(&run);
+        op_expect_moved(&run, 0, x, 2, (int64_t[]){cases[i].columns, cases[i].rows},
+                        transpose_source, &(struct transpose){x, perm}, NULL);
+        op_close(&run);
+    }
+}
+
 static void test_transpose_refuses(void **state)
 {
     struct op_run run;
@@ -790,6 +817,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_transpose),
         cmocka_unit_test(test_transpose_of_matrices),
+        cmocka_unit_test(test_transpose_of_large),
         cmocka_unit_test(test_transpose_refuses),
         cmocka_unit_test(test_blocks),
         cmocka_unit_test(test_blocks_refuse),

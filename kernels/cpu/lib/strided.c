@@ -9,6 +9,10 @@
 /* Bytes that are worth a thread of their own, and rows that one step of a parallel copy handles. */
 #define GRAIN_BYTES 65536
 #define BLOCK_ROWS 32
+/* The same of what lies beyond a second-level cache anyway, where long jumps are the larger cost:
+ * 84 rows of 8,400 floats are turned in 132 us instead of 150. */
+#define LARGE_BLOCK_ROWS 64
+#define LARGE_BYTES (INT64_C(1) << 21)
 
 /* One plane: `rows` x `columns` elements; strides in bytes. */
 struct plane {
@@ -36,17 +40,18 @@ SQUARE(2)
 SQUARE(8)
 SQUARE(16)
 
-/* The next block of rows, which is read next, of one column: no hardware foresees those jumps. */
-static inline void prefetch_rows(const char *from, size_t size)
+/* The beginning of the next block of rows, which is read next, of one column: no hardware foresees
+ * those jumps. */
+static inline void prefetch_rows(const char *from, int64_t rows, size_t size)
 {
-    uintptr_t next = (uintptr_t)from + BLOCK_ROWS * size;
+    uintptr_t next = (uintptr_t)from + (uintptr_t)rows * size;
     for (size_t i = 0; i < BLOCK_ROWS * size; i += CACHE_LINE)
         __builtin_prefetch((const void *)(next + i));
 }
 
 /*
- * memcpy of a constant size is a plain load and store, and allows any alignment. At most BLOCK_ROWS
- * rows.
+ * memcpy of a constant size is a plain load and store, and allows any alignment. At most
+ * LARGE_BLOCK_ROWS rows.
  *
  * copy: any strides. Columns are walked in blocks, so that a transposing copy reads the cache lines
  * of a block of rows again while they are still near. squares: elements lie side by side in a row
@@ -80,7 +85,7 @@ static inline void prefetch_rows(const char *from, size_t size)
         int64_t step = p->from_column, rows = p->rows & ~3, left = p->columns;                     \
         for (; left >= 4; left -= 4, to += 4 * (size), from += 4 * step) {                         \
             for (int c = 0; c < 4; c++)                                                            \
-                prefetch_rows(from + c * step, size);                                              \
+                prefetch_rows(from + c * step, p->rows, size);                                     \
             for (int64_t r = 0; r < rows; r += 4)                                                  \
                 square_##size(to + r * p->to_row, p->to_row, from + r * (size), step);             \
             columns_##size(to + rows * p->to_row, p->to_row, from + rows * (size), step,           \
@@ -124,7 +129,7 @@ COPY_PLANE(16)
         struct plane rest = *p;                                                                    \
         for (; rest.columns >= (n); rest.columns -= (n), to += (n) * (size), from += (n)*step) {   \
             for (int c = 0; c < (n); c++)                                                          \
-                prefetch_rows(from + c * step, size);                                              \
+                prefetch_rows(from + c * step, p->rows, size);                                     \
             for (int64_t r = 0; r < rows; r += (n))                                                \
                 square(to + r * p->to_row, p->to_row, from + r * (size), step);                    \
             columns_##size(to + rows * p->to_row, p->to_row, from + rows * (size), step,           \
@@ -150,6 +155,28 @@ static void squares_of_four(const struct plane *p, char *to, const char *from)
     }
 #endif
     squares_4(p, to, from);
+}
+
+/* ---- Three rows ------------------------------------------------------------------------------ */
+
+typedef uint32_t word __attribute__((aligned(1), may_alias));
+
+/* Rows of 3 elements of four bytes, one behind the other, as the pixels of images, to 3 rows. */
+VECTOR_PROCEDURE(split_in_three, (const struct plane *p, char *to, const char *from), (p, to, from))
+{
+    const word *restrict x = (const word *)(const void *)from;
+    word *restrict a = (word *)(void *)to, *restrict b = (word *)(void *)(to + p->to_row),
+                   *restrict c = (word *)(void *)(to + 2 * p->to_row);
+    for (int64_t i = 0; i < p->columns; i++) {
+        a[i] = x[3 * i];
+        b[i] = x[3 * i + 1];
+        c[i] = x[3 * i + 2];
+    }
+}
+
+static bool is_three(const struct plane *p, int64_t size)
+{
+    return size == 4 && p->rows == 3 && p->from_column == 12;
 }
 
 /* ---- Jobs ------------------------------------------------------------------------------------ */
@@ -178,7 +205,7 @@ struct job {
     int64_t dims[STRIDED_MAX_RANK], to_strides[STRIDED_MAX_RANK], from_strides[STRIDED_MAX_RANK];
     char *to;
     const char *from;
-    int64_t blocks; /* blocks of rows per plane */
+    int64_t block_rows, blocks; /* of a plane: rows of a block, and blocks */
     const struct loops *loops;
 };
 
@@ -259,6 +286,10 @@ static void copy_plane(const struct job *job, const struct plane *plane, char *t
         for (int64_t r = 0; r < plane->rows; r++)
             job->loops->fill(to + r * plane->to_row, from + r * plane->from_row, plane->columns);
     } else if (plane->to_column == size && plane->from_row == size) {
+        if (is_three(plane, size)) {
+            split_in_three(plane, to, from);
+            return;
+        }
         bool evict = plane->to_row % CACHE_PERIOD == 0 && plane->rows > 1;
         (evict ? job->loops->tile : job->loops->squares)(plane, to, from);
     } else {
@@ -285,8 +316,8 @@ static void run_blocks(void *context, int64_t begin, int64_t end)
         from += index[i] * job->from_strides[i];
     }
     for (int64_t u = begin; u < end; u++) {
-        int64_t row = block * BLOCK_ROWS, left = job->dims[outer] - row;
-        plane.rows = left < BLOCK_ROWS ? left : BLOCK_ROWS;
+        int64_t row = block * job->block_rows, left = job->dims[outer] - row;
+        plane.rows = left < job->block_rows ? left : job->block_rows;
         copy_plane(job, &plane, job->to + (to + row * plane.to_row),
                    job->from + (from + row * plane.from_row));
         if (++block < job->blocks)
@@ -316,6 +347,14 @@ static void run_line(void *context, int64_t begin, int64_t end)
                job->from + begin * plane.from_column);
 }
 
+/* Tiles, which are small, gain nothing by it. */
+static int64_t block_rows_of(const struct job *job, int64_t elements)
+{
+    const bool large = elements > LARGE_BYTES / (int64_t)job->size,
+               evict = job->to_strides[job->rank - 2] % CACHE_PERIOD == 0;
+    return large && !evict ? LARGE_BLOCK_ROWS : BLOCK_ROWS;
+}
+
 static int64_t at_least_one(int64_t value)
 {
     return value > 1 ? value : 1;
@@ -340,8 +379,9 @@ void strided_copy(const struct team *team, size_t size, const struct strided_box
     }
     job_order(&job);
     int64_t rows = job.dims[job.rank - 2];
-    job.blocks = (rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
-    int64_t unit = (rows < BLOCK_ROWS ? rows : BLOCK_ROWS) * job.dims[job.rank - 1];
+    job.block_rows = block_rows_of(&job, rows * job.dims[job.rank - 1]);
+    job.blocks = (rows + job.block_rows - 1) / job.block_rows;
+    int64_t unit = (rows < job.block_rows ? rows : job.block_rows) * job.dims[job.rank - 1];
     int64_t units = dims_product(job.dims, 0, job.rank - 2) * job.blocks;
     team_for(team, units, at_least_one(GRAIN_BYTES / (int64_t)job.size / unit), run_blocks, &job);
 }
