@@ -336,7 +336,7 @@ static tssa_status *gather_elements_run(struct kernel_args *args)
             job.rows.dims[i] = indices->dims[i];
             job.rows.strides[i] = i == axis ? 0 : strides[i];
         }
-        team_for(args->env->team, dims_product(indices->dims, 0, last), 16384 / job.columns + 1,
+        team_for(args->env->team, dims_product(indices->dims, 0, last), 8192 / job.columns + 1,
                  gather_elements_rows, &job);
     }
     indices_release(&offsets);
