@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * With AVX2, oneDNN reorders images of few pixels into blocks of 8 channels, and does not compute
- * these quickly. Here an image stays as it is: of each group it is a matrix of channels by pixels,
- * the right one of a product. (Images of more pixels are that to oneDNN, too, which is up to a
- * tenth faster then.) Microseconds of oneDNN and of this, one thread of an EPYC with AVX2:
+ * With AVX2, oneDNN reorders images of few pixels into blocks of 8 channels where groups fill such
+ * blocks (those of 272 channels do not), and does not compute these quickly. Here an image stays as
+ * it is: of each group it is a matrix of channels by pixels, the right one of a product. (Images of
+ * more pixels are that to oneDNN, too, which is up to a tenth faster then.) Microseconds of oneDNN
+ * and of this, one thread of an EPYC with AVX2:
  *
  *     channels  groups     4 x 4      7 x 7    10 x 10    11 x 11
  *     544            4   110  33   240 107   398 189    453 226
