@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Convolutions by Winograd's algorithm against plain loops in double: channels first and last,
- * strips with a rest, several images in one, dilations, uneven pads, what is added and done to
- * sums; and where it is not worth it.
+ * strips with a rest, several images in one, dilations, uneven pads, pieces of weights, what is
+ * added and done to sums; and where it is not worth it.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -100,7 +100,8 @@ static void run_twice(const struct library_primitive *made, const struct library
     }
 }
 
-static void check(struct cpu_engine *engine, struct conv_problem *c, bool expected)
+/* The bytes of packed weights. */
+static size_t check(struct cpu_engine *engine, struct conv_problem *c, bool expected)
 {
     struct library_problem problem;
     for (int i = 0; i < 2; i++)
@@ -113,8 +114,9 @@ static void check(struct cpu_engine *engine, struct conv_problem *c, bool expect
     struct library_primitive *made = engine->provider->make(engine, &problem);
     /* Channels last may be what oneDNN only does as a matrix product. */
     if (!made && isa_level() < (expected ? ISA_V3 : ISA_V4))
-        return;
+        return 0;
     assert_non_null(made);
+    const size_t packed_bytes = made->packed_bytes;
     const bool by_winograd = strstr(made->name, "wino") != NULL;
     assert_true(expected || !by_winograd);
     /* Without AVX-512, of channels that are the last axis alone. */
@@ -138,6 +140,7 @@ static void check(struct cpu_engine *engine, struct conv_problem *c, bool expect
     float *all[] = {x, w, bias, before, y, packed, scratch};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
+    return packed_bytes;
 }
 
 static struct conv_problem square(int64_t in_channels, int64_t out_channels, int64_t size)
@@ -236,6 +239,29 @@ static void test_dilations_and_pads(void **state)
     engine->provider->close(engine);
 }
 
+/* Weights that are large beside images are spread in each run, a piece of the results' channels at
+ * a time, and kept as they are until then, with zeros where channels do not fill the last piece. */
+static void test_pieces(void **state)
+{
+    static const int64_t sizes[][4] = {
+        {320, 288, 20, 288}, {320, 291, 19, 336}, {416, 224, 18, 240}, {288, 320, 18, 336}};
+    struct cpu_engine *engine = engine_open();
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct conv_problem c = square(sizes[i][0], sizes[i][1], sizes[i][2]);
+        for (int k = 0; k < 2 && i == 2; k++)
+            c.dilation[k] = c.pad_begin[k] = c.pad_end[k] = 2;
+        c.batch = i == 3 ? 2 : 1;
+        c.biased = i % 2;
+        c.added = i == 1;
+        c.after = i == 3 ? AFTER_swish : AFTER_relu;
+        const size_t packed = check(engine, &c, true);
+        if (isa_level() == ISA_V3)
+            assert_int_equal(packed, sizes[i][0] * sizes[i][3] * 9 * (int64_t)sizeof(float));
+    }
+    engine->provider->close(engine);
+}
+
 /* Few channels or pixels, pictures with short sides, weights that grow too much, and where it is
  * not allowed. */
 static void test_declined(void **state)
@@ -264,6 +290,7 @@ int main(void)
         cmocka_unit_test(test_all_that_is_done_to_sums),
         cmocka_unit_test(test_strips),
         cmocka_unit_test(test_dilations_and_pads),
+        cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_declined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

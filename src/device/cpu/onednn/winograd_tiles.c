@@ -9,13 +9,11 @@
 #include "base/integers.h"
 #include "device/cpu/onednn/conv_attrs.h"
 #include "device/cpu/onednn/pointwise.h"
+#include "device/cpu/onednn/winograd_points.h"
+#include "device/cpu/onednn/winograd_weights.h"
 #include "ir/convolve.h"
 
-#define TAPS 3   /* of a kernel, along each axis */
-#define PIXELS 4 /* of results of a tile, along each axis */
-#define TILE (PIXELS + TAPS - 1)
-#define NUMBERS (TILE * TILE)
-#define LANES 8
+#define LANES WINOGRAD_LANES
 #if defined(__x86_64__)
 #define FAST VECTOR_V3
 #else
@@ -32,14 +30,14 @@
 #define STRIP_BYTES (1 << 22)
 #define MIN_TILES 48 /* of a strip: fewer read weights more often than it pays */
 
-/*
- * Points where polynomials are multiplied: 0, P, -P, Q, -Q and infinity. Of those with 1 and 2
- * results are twice as far off.
- */
-#define P 0.625F
-#define Q 1.5F
-#define PP (P * P)
-#define QQ (Q * Q)
+/* Weights whose numbers take so many bytes, and more than numbers of images do, are spread in each
+ * run, in pieces of about so many bytes; but for so few tiles that it takes a tenth longer. */
+#define LARGE_WEIGHTS (12 << 20)
+#define PIECE_BYTES (5 << 20)
+#define PIECE_TILES 20
+/* Between matrices and numbers, whose sizes are often powers of two, which a cache has few places
+ * for. */
+#define APART 16
 
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
 typedef int32_t mask __attribute__((vector_size(LANES * sizeof(int32_t))));
@@ -64,10 +62,14 @@ struct tiles {
     bool biased, added;
     enum convolve_after after;
     float a, b;
-    struct pointwise product; /* of a strip's numbers of one kind */
-    size_t matrix_bytes;      /* packed */
-    struct onednn_unit later; /* what is done to all results in the end; NULL: nothing */
-    dnnl_memory_desc_t all;   /* results */
+    struct pointwise product;  /* of a strip's numbers of one kind */
+    size_t matrix_bytes;       /* packed */
+    int64_t piece;             /* channels of results whose weights are spread in a run; 0: all are
+                                  spread when they are packed */
+    struct onednn_unit later;  /* what is done to all results in the end; NULL: nothing */
+    dnnl_memory_desc_t all;    /* results */
+    dnnl_memory_desc_t spread; /* weights of a piece */
+    size_t threads_at;         /* scratch memory of threads, behind what they share */
     size_t sums_at, product_at, thread_bytes; /* of a thread's scratch memory */
 };
 
@@ -100,15 +102,7 @@ FAST static inline void backward(const lanes *m, int step, lanes *to, int to_ste
 /* The same of three weights, into six. */
 static inline void spread(const float *g, int step, float *to)
 {
-    const float of_p = 1 / (2 * PP * (PP - QQ)), of_q = 1 / (2 * QQ * (QQ - PP));
-    const float even_p = of_p * (g[0] + PP * g[2 * step]), odd_p = of_p * P * g[step],
-                even_q = of_q * (g[0] + QQ * g[2 * step]), odd_q = of_q * Q * g[step];
-    to[0] = g[0] / (PP * QQ);
-    to[1] = even_p + odd_p;
-    to[2] = even_p - odd_p;
-    to[3] = even_q + odd_q;
-    to[4] = even_q - odd_q;
-    to[5] = g[2 * step];
+    SPREAD(float, g, step, to, 1);
 }
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
@@ -214,14 +208,16 @@ FAST static inline void finish(const struct tiles *p, lanes *x)
     }
 }
 
-FAST static void store_tile(const struct tiles *p, const float *sums, int64_t pitch,
-                            const float *bias, const struct window *window, float *image)
+/* Of channels first to end, those that there are. */
+FAST static void store_tile(const struct tiles *p, const float *sums, int64_t pitch, int64_t first,
+                            int64_t end, const float *bias, const struct window *window,
+                            float *image)
 {
-    for (int64_t c = 0; c < p->y.channels; c += LANES) {
+    for (int64_t c = first; c < least(end, p->y.channels); c += LANES) {
         const int64_t n = least(p->y.channels - c, LANES);
         lanes m[NUMBERS], t[PIXELS * TILE], y[PIXELS * PIXELS];
         for (int i = 0; i < NUMBERS; i++)
-            m[i] = *(const lanes_at *)(sums + i * pitch + c);
+            m[i] = *(const lanes_at *)(sums + i * pitch + c - first);
         for (int j = 0; j < TILE; j++)
             backward(m + j, TILE, t + j, TILE);
         for (int i = 0; i < PIXELS; i++)
@@ -270,10 +266,82 @@ static bool compute_strip(struct tiles *p, const struct library_call *call, int6
         return false;
     for (int64_t i = 0; i < n; i++) {
         find_window(p, &p->y, first + i, PIXELS, none, &window);
-        store_tile(p, sums + i * p->out, y_pitch, device_place_at(call->operands[BIAS]), &window,
-                   device_place_at(call->result));
+        store_tile(p, sums + i * p->out, y_pitch, 0, p->out, device_place_at(call->operands[BIAS]),
+                   &window, device_place_at(call->result));
     }
     return true;
+}
+
+static int compute_strips(struct tiles *p, const struct library_call *call)
+{
+    int failed = 0;
+#pragma omp parallel for schedule(static) reduction(+ : failed) if (p->threads > 1)
+    for (int64_t i = 0; i < p->strips; i++)
+        failed += !compute_strip(p, call, i * p->strip,
+                                 (char *)device_place_at(call->scratch) +
+                                     (size_t)omp_get_thread_num() * p->thread_bytes);
+    return failed;
+}
+
+/* ---- In pieces ------------------------------------------------------------------------------- */
+
+/* Floats from numbers of one kind to those of the next, and so of sums and matrices. */
+static int64_t numbers_apart(const struct tiles *p)
+{
+    return p->count * p->in + APART;
+}
+
+static int64_t sums_apart(const struct tiles *p)
+{
+    return p->count * p->piece + APART;
+}
+
+static int64_t matrices_apart(const struct tiles *p)
+{
+    return p->in * p->piece + APART;
+}
+
+/* Of those channels of results, in this thread's scratch memory. */
+static bool compute_piece(struct tiles *p, const struct library_call *call, int64_t first,
+                          const float *numbers, char *scratch)
+{
+    static const int64_t none[2];
+    float *matrices = (float *)(void *)scratch, *sums = (float *)(void *)(scratch + p->sums_at);
+    bool done = true;
+    struct window window;
+    winograd_weights_spread(device_place_at(call->operands[WEIGHTS]), p->in, first, p->piece,
+                            matrices_apart(p), matrices);
+    for (int i = 0; i < NUMBERS && done; i++)
+        done = pointwise_run(&p->product, numbers + i * numbers_apart(p),
+                             matrices + i * matrices_apart(p), sums + i * sums_apart(p),
+                             scratch + p->product_at);
+    for (int64_t i = 0; i < p->count && done; i++) {
+        find_window(p, &p->y, i, PIXELS, none, &window);
+        store_tile(p, sums + i * p->piece, sums_apart(p), first, first + p->piece,
+                   device_place_at(call->operands[BIAS]), &window, device_place_at(call->result));
+    }
+    return done;
+}
+
+/* Threads share numbers of all tiles. */
+static int compute_pieces(struct tiles *p, const struct library_call *call)
+{
+    char *scratch = device_place_at(call->scratch);
+    float *numbers = (float *)(void *)scratch;
+    int failed = 0;
+#pragma omp parallel for schedule(static) if (p->threads > 1)
+    for (int64_t i = 0; i < p->count; i++) {
+        struct window window;
+        find_window(p, &p->x, i, TILE, p->before, &window);
+        load_tile(device_place_at(call->operands[SRC]), &window, p->in, numbers_apart(p),
+                  numbers + i * p->in);
+    }
+#pragma omp parallel for schedule(static) reduction(+ : failed) if (p->threads > 1)
+    for (int64_t i = 0; i < p->out; i += p->piece)
+        failed += !compute_piece(p, call, i, numbers,
+                                 scratch + p->threads_at +
+                                     (size_t)omp_get_thread_num() * p->thread_bytes);
+    return failed;
 }
 
 static bool run(const struct library_primitive *base, struct device_stream *stream,
@@ -281,13 +349,8 @@ static bool run(const struct library_primitive *base, struct device_stream *stre
 {
     struct tiles *p = (struct tiles *)(void *)base; /* but for what is kept, unchanged */
     struct onednn_setting before = onednn_enter(p->threads);
-    int failed = 0;
     (void)stream;
-#pragma omp parallel for schedule(static) reduction(+ : failed) if (p->threads > 1)
-    for (int64_t i = 0; i < p->strips; i++)
-        failed += !compute_strip(p, call, i * p->strip,
-                                 (char *)device_place_at(call->scratch) +
-                                     (size_t)omp_get_thread_num() * p->thread_bytes);
+    const int failed = p->piece ? compute_pieces(p, call) : compute_strips(p, call);
     const bool done = failed == 0 && (!p->later.primitive ||
                                       onednn_reorder(&p->later, p->engine, DESC(p->all),
                                                      device_place_at(call->result), DESC(p->all),
@@ -328,9 +391,9 @@ static int packing_threads(const struct tiles *p)
     return onednn_packing_threads(p->base.packed_bytes, p->threads);
 }
 
-/* Of a row at a time, which lie in the scratch memory. */
-static bool pack(const struct library_primitive *base, const void *weights, void *packed,
-                 void *scratch)
+/* Spread, a row at a time, which lie in the scratch memory. */
+static bool pack_spread(const struct library_primitive *base, const void *weights, void *packed,
+                        void *scratch)
 {
     const struct tiles *p = (const struct tiles *)(const void *)base;
     const int64_t pairs = p->in * p->out;
@@ -346,6 +409,19 @@ static bool pack(const struct library_primitive *base, const void *weights, void
     }
     onednn_leave(before);
     return done;
+}
+
+static bool pack(const struct library_primitive *base, const void *weights, void *packed,
+                 void *scratch)
+{
+    const struct tiles *p = (const struct tiles *)(const void *)base;
+    if (!p->piece)
+        return pack_spread(base, weights, packed, scratch);
+    const int threads = packing_threads(p);
+    struct onednn_setting before = onednn_enter(threads);
+    winograd_weights_pack(weights, p->in, p->y.channels, p->out, threads, packed);
+    onednn_leave(before);
+    return true;
 }
 
 /* ---- Making ---------------------------------------------------------------------------------- */
@@ -379,6 +455,19 @@ static void choose_strips(struct tiles *p, const struct conv_problem *c)
     p->strips = divide_up(p->count, p->strip);
 }
 
+/* Nothing is done where what images take would be more than what it saves. */
+static void choose_pieces(struct tiles *p)
+{
+    const int64_t of_channel = NUMBERS * p->in * (int64_t)sizeof(float),
+                  bytes = p->out * of_channel;
+    if (bytes < LARGE_WEIGHTS || p->count < PIECE_TILES || p->count >= p->out)
+        return;
+    p->piece = divide_up(divide_up(p->out, divide_up(bytes, PIECE_BYTES)), BLOCK) * BLOCK;
+    p->out = divide_up(p->out, p->piece) * p->piece;
+    p->strip = p->count;
+    p->strips = 1;
+}
+
 /* Where it takes an exponential, which is oneDNN's. */
 static bool make_later(struct tiles *p, const struct conv_problem *c)
 {
@@ -391,8 +480,21 @@ static bool make_later(struct tiles *p, const struct conv_problem *c)
     return desc && onednn_unit_make(&p->later, desc);
 }
 
-/* Where parts of a thread's scratch memory begin, and how much all threads have. */
-static void lay_out(struct tiles *p)
+/* Where parts of the scratch memory begin, and how much it is: what is shared, and a thread's
+ * matrices, sums and what the library needs. */
+static void lay_out_pieces(struct tiles *p)
+{
+    const size_t each = NUMBERS * sizeof(float);
+    p->threads_at = onednn_aligned((size_t)numbers_apart(p) * each);
+    p->sums_at = onednn_aligned((size_t)matrices_apart(p) * each);
+    p->product_at = p->sums_at + onednn_aligned((size_t)sums_apart(p) * each);
+    p->thread_bytes = p->product_at + onednn_aligned(p->product.product.unit.scratch_bytes);
+    p->base.scratch_bytes = p->threads_at + p->thread_bytes * (size_t)p->threads;
+    p->base.packed_bytes = winograd_weights_bytes(p->in, p->out);
+}
+
+/* The same of strips: a thread's numbers, sums and what the library needs. */
+static void lay_out_strips(struct tiles *p)
 {
     const size_t of_tile = NUMBERS * sizeof(float), strip = (size_t)p->strip * of_tile,
                  pairs = (size_t)(p->in * p->out);
@@ -414,13 +516,48 @@ static void release(struct library_primitive *base)
     pointwise_drop(&p->product);
     onednn_unit_drop(&p->later);
     desc_drop(&p->all);
+    desc_drop(&p->spread);
     free(p);
 }
 
 static bool same_packing(const struct library_primitive *a, const struct library_primitive *b)
 {
-    return conv_unit_same_packing(&((const struct tiles *)(const void *)a)->product.product,
-                                  &((const struct tiles *)(const void *)b)->product.product);
+    const struct tiles *p = (const struct tiles *)(const void *)a,
+                       *q = (const struct tiles *)(const void *)b;
+    return p->piece == q->piece && conv_unit_same_packing(&p->product.product, &q->product.product);
+}
+
+/* On one thread, as strips and pieces are shared. */
+static bool make_product(struct tiles *p)
+{
+    return pointwise_make(&p->product, p->engine, 1, p->strip, p->in, p->piece ? p->piece : p->out,
+                          false);
+}
+
+/* False: the library wants matrices in another layout than winograd_weights_spread makes. */
+static bool pieces_suit(struct tiles *p)
+{
+    const dnnl_dims_t dims = {p->piece, p->in, 1, 1};
+    return desc_make(&p->spread, 4, dims, dnnl_f32, dnnl_ABcd8b8a) &&
+           dnnl_memory_desc_equal(DESC(p->spread), DESC(p->product.product.used[WEIGHTS]));
+}
+
+static bool make_all(struct tiles *p, const struct conv_problem *c)
+{
+    choose_strips(p, c);
+    choose_pieces(p);
+    if (!make_product(p))
+        return false;
+    if (p->piece && !pieces_suit(p)) {
+        pointwise_drop(&p->product);
+        p->product = (struct pointwise){0};
+        p->piece = 0;
+        p->out = divide_up(c->out_channels, BLOCK) * BLOCK;
+        choose_strips(p, c);
+        if (!make_product(p))
+            return false;
+    }
+    return make_later(p, c);
 }
 
 struct library_primitive *winograd_tiles_make(struct cpu_engine *engine,
@@ -449,11 +586,11 @@ struct library_primitive *winograd_tiles_make(struct cpu_engine *engine,
     p->after = (enum convolve_after)c->after;
     p->a = onednn_number_of(c->a);
     p->b = onednn_number_of(c->b);
-    choose_strips(p, c);
-    /* On one thread, as strips are shared. */
-    if (pointwise_make(&p->product, p->engine, 1, p->strip, p->in, p->out, false) &&
-        make_later(p, c)) {
-        lay_out(p);
+    if (make_all(p, c)) {
+        if (p->piece)
+            lay_out_pieces(p);
+        else
+            lay_out_strips(p);
         return &p->base;
     }
     release(&p->base);
