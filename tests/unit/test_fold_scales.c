@@ -13,9 +13,14 @@
 #include <cmocka.h>
 
 #include "base/text.h"
+#include "common/no_error.h"
 #include "common/op_run.h"
 #include "common/random_programs.h"
 #include "common/rewrite_check.h"
+#include "ir/clone.h"
+#include "ir/infer.h"
+#include "ir/parser.h"
+#include "passes/pipeline.h"
 
 #define PASSES "make_gemms fold_pads fold_scales dead_code"
 
@@ -251,10 +256,57 @@ static void test_shared_weights(void **state)
     }
 }
 
+/* The weights of the k-th product, after the pass. */
+static const float *weights_of(const struct ir_graph *graph, int k)
+{
+    const struct ir_op *op = graph->body->first;
+    while (!ir_op_is(op, IR_OP_MatMul) || k-- > 0)
+        op = op->next;
+    return ir_value_constant(ir_operand(op, 1))->data;
+}
+
+/* What a copy of the graph takes the same factors into is there once, and so is what two products
+ * do; other factors make other weights. */
+static void test_found_again(void **state)
+{
+    static const char text[] =
+        "graph (%x: f32[2, 3]) -> (%a as \"a\", %b as \"b\", %c as \"c\") {\n"
+        "  %w = Constant() {value = f32[3, 2] [1, 2, 3, 4, 5, 6]}\n"
+        "  %half = Constant() {value = f32[] 0.5}\n"
+        "  %two = Constant() {value = f32[] 2}\n"
+        "  %a0 = MatMul(%x, %w)\n"
+        "  %a = Mul(%a0, %half)\n"
+        "  %b0 = MatMul(%x, %w)\n"
+        "  %b = Mul(%b0, %half)\n"
+        "  %c0 = MatMul(%x, %w)\n"
+        "  %c = Mul(%c0, %two)\n"
+        "  return(%a, %b, %c)\n}\n";
+    static const char *const passes[] = {"fold_scales"};
+    const struct pipeline pipeline = {.options = NULL};
+    struct ir_graph *graph, *copy;
+    (void)state;
+    no_error(ir_parse(&allocator_default, text, strlen(text), &graph));
+    no_error(ir_infer_graph(graph));
+    no_error(ir_clone_graph(graph, &copy));
+    no_error(pipeline_run_passes(graph, passes, 1, &pipeline));
+    no_error(pipeline_run_passes(copy, passes, 1, &pipeline));
+    const float *w = weights_of(graph, 0), *other = weights_of(graph, 2);
+    assert_ptr_equal(w, weights_of(graph, 1));
+    assert_ptr_not_equal(w, other);
+    for (int i = 0; i < 6; i++) {
+        assert_true(w[i] == (float)(i + 1) / 2);
+        assert_true(other[i] == (float)(i + 1) * 2);
+    }
+    for (int k = 0; k < 3; k++)
+        assert_ptr_equal(weights_of(copy, k), weights_of(graph, k));
+    ir_graph_free(copy);
+    ir_graph_free(graph);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_rows),
-                                       cmocka_unit_test(test_random_half_rows),
-                                       cmocka_unit_test(test_shared_weights)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_rows), cmocka_unit_test(test_random_half_rows),
+        cmocka_unit_test(test_shared_weights), cmocka_unit_test(test_found_again)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@
  *           negative factor without a shift behind it stays
  *   breaks  nothing
  */
-#include "passes/lower/fold_scales.h"
+#include "passes/lower/scaled_weights.h"
 
 #include <math.h>
 #include <string.h>
@@ -477,14 +477,18 @@ static const char *make_rows(const struct product *p, const struct affine *in,
 /* Both may be NULL where nothing changes; *obstacle: why they cannot be said, or NULL. */
 static tssa_status *make_weights(struct ir_graph *graph, const struct product *p,
                                  const struct affine *in, const struct affine *out,
-                                 struct tensor **w, struct tensor **bias, const char **obstacle)
+                                 const struct tensor **w, struct tensor **bias,
+                                 const char **obstacle)
 {
-    bool scales = in->scales || out->scales;
-    *w = *bias = NULL;
+    const struct scales by = {in->factor, out->factor};
+    const bool scales = in->scales || out->scales;
+    struct tensor *made = NULL;
+    *w = scales ? scaled_weights_find(graph, p, &by) : NULL;
+    *bias = NULL;
     *obstacle = NULL;
-    if (scales) {
-        *w = create_tensor(graph, p->w, p->w->rank, p->w->dims);
-        TRY_ALLOC(*w);
+    if (scales && !*w) {
+        *w = made = create_tensor(graph, p->w, p->w->rank, p->w->dims);
+        TRY_ALLOC(made);
     }
     if (in->shifts || out->shifts || (p->bias && out->scales)) {
         *bias = create_tensor(graph, p->w, 1, &p->out);
@@ -492,9 +496,9 @@ static tssa_status *make_weights(struct ir_graph *graph, const struct product *p
     }
     for (int64_t o = 0; o < p->out && !*obstacle; o += TOGETHER) {
         const struct outputs some = some_outputs(p, o);
-        *obstacle = make_rows(p, in, out, &some, *w, *bias);
+        *obstacle = make_rows(p, in, out, &some, made, *bias);
     }
-    return NULL;
+    return made && !*obstacle ? scaled_weights_add(graph, p, &by, made) : NULL;
 }
 
 /* ---- The budget ------------------------------------------------------------------------------ */
@@ -574,7 +578,8 @@ static void take_place(struct product *p, const struct chain *before, const stru
 static tssa_status *fold(struct pass_context *pass, struct product *p, const struct chain *before,
                          const struct chain *after)
 {
-    struct tensor *w, *bias;
+    const struct tensor *w;
+    struct tensor *bias;
     const char *obstacle;
     int64_t more;
     if (!is_affordable(pass, p, before, after, &more))
