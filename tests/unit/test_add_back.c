@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "common/no_error.h"
 #include "common/op_run.h"
 #include "common/xmalloc.h"
 
@@ -115,6 +116,34 @@ static void test_transpose(void **state)
         &(struct transpose_case){.n_shape = 2, .shape = {9, 8}, .height = 9, .width = 8});
     check_transpose(
         &(struct transpose_case){.auto_pad = "SAME_UPPER", .left = 2, .height = 6, .width = 4});
+}
+
+/* Weights whose rows are a multiple of 512 elements apart, known beforehand and not. Small
+ * integers, whose sums are exact. */
+static void test_transpose_constants(void **state)
+{
+    enum { GROUP = 128, ITEMS = 2 };
+    static float x[ITEMS * IN * H * W], w[IN * GROUP * 4];
+    const size_t bytes = sizeof(float) * ITEMS * GROUPS * GROUP * 2 * H * 2 * W;
+    struct op_run t;
+    (void)state;
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++)
+        x[i] = (float)(i % 7) - 3;
+    for (size_t i = 0; i < sizeof w / sizeof *w; i++)
+        w[i] = (float)(i % 11) - 5;
+    op_begin(&t, IR_OP_ConvTranspose, 0);
+    op_int(&t, "group", GROUPS);
+    op_ints(&t, "strides", 2, (const int64_t[]){2, 2});
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){ITEMS, IN, H, W}, x);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){IN, GROUP, 2, 2}, w);
+    no_error(op_try(&t));
+    assert_int_equal(tensor_bytes(&t.outputs[0].tensor), bytes);
+    float *y = xcalloc(bytes, 1);
+    memcpy(y, t.outputs[0].tensor.data, bytes);
+    op_go(&t);
+    assert_memory_equal(t.outputs[0].tensor.data, y, bytes);
+    free(y);
+    op_close(&t);
 }
 
 static void test_transpose_refuses(void **state)
@@ -346,13 +375,10 @@ static void test_det(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_transpose),
-        cmocka_unit_test(test_transpose_refuses),
-        cmocka_unit_test(test_transpose_apart),
-        cmocka_unit_test(test_transpose_in_blocks),
-        cmocka_unit_test(test_col2im),
-        cmocka_unit_test(test_max_unpool),
-        cmocka_unit_test(test_det),
+        cmocka_unit_test(test_transpose),           cmocka_unit_test(test_transpose_constants),
+        cmocka_unit_test(test_transpose_refuses),   cmocka_unit_test(test_transpose_apart),
+        cmocka_unit_test(test_transpose_in_blocks), cmocka_unit_test(test_col2im),
+        cmocka_unit_test(test_max_unpool),          cmocka_unit_test(test_det),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
