@@ -146,11 +146,12 @@ static struct ir_value *chosen(const struct ir_op *op)
     return has_result_type(op, value) ? value : NULL;
 }
 
-/* Dropout outside of training; its mask is not wanted. */
+/* Dropout outside of training, whose mask nobody uses. */
 static struct ir_value *kept(const struct ir_op *op)
 {
-    bool training = op->version < 7 || ir_operand(op, 2) || ir_result_wanted(op, 1);
-    return training ? NULL : ir_operand(op, 0);
+    const bool training = op->version < 7 || ir_operand(op, 2),
+               masks = op->n_results > 1 && op->results[1].uses;
+    return training || masks ? NULL : ir_operand(op, 0);
 }
 
 #define MAX_CHAIN 16
