@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ctest-labels: tsan */
 /*
  * Convolutions of 1x1 in groups as products: against plain loops in double, images that do and do
  * not fill vectors, in memory that ends where they end, and the same bits on several threads.
