@@ -16,8 +16,9 @@
  *     nothing;
  *   - all that was folded in the graph adds no more to its constants than pass_file_growth, or than
  *     MAX_SESSION_GROWTH where no file is written; up to MAX_FREE bytes are for nothing, since a
- *     node takes as many, and in sessions so are weights of products and convolutions, which each
- *     run would make and pack again;
+ *     node takes as many, and in sessions so are weights of products and convolutions that are made
+ *     of no more than MAX_SEED (a ConstantOfShape), which each run would make and pack again: what
+ *     they are made of is not in memory beside them;
  *   - all ops evaluated in the graph touch no more than MAX_WORK bytes; products and windows, which
  *     compute more than they read, are evaluated on small operands only.
  *
@@ -40,6 +41,7 @@
 #define MAX_REPLACED ((size_t)16 << 20)
 #define MAX_SESSION_GROWTH ((int64_t)4 << 20)
 #define MAX_WEIGHTS ((size_t)512 << 20)
+#define MAX_SEED ((size_t)4 << 10)
 #define MAX_FREE 64
 #define MIN_NARROW 1024 /* bytes of an FP16 constant that a reader widens */
 #define MAX_WORK ((uint64_t)512 << 20)
@@ -139,9 +141,11 @@ static size_t typed_bytes(const struct ir_value *result)
 
 /* What is packed once if it is a constant: read by products, convolutions and recurrent operators
  * alone, and never as their first operand. */
-static bool makes_weights(const struct pass_context *pass, const struct ir_op *op)
+static bool makes_weights(const struct pass_context *pass, const struct ir_op *op,
+                          const struct weight *weight)
 {
-    bool weights = pass_is_for_session(pass) && op->n_results == 1 && op->results[0].uses;
+    bool weights = pass_is_for_session(pass) && weight->operands <= MAX_SEED &&
+                   op->n_results == 1 && op->results[0].uses;
     for (const struct ir_use *use = op->results[0].uses; use && weights; use = use->next) {
         const enum ir_op_class reader = use->user->info->cls;
         weights = use != &use->user->operands[0] &&
@@ -153,7 +157,7 @@ static bool makes_weights(const struct pass_context *pass, const struct ir_op *o
 static int64_t growth(const struct pass_context *pass, const struct ir_op *op,
                       const struct weight *weight, size_t bytes)
 {
-    if (makes_weights(pass, op))
+    if (makes_weights(pass, op, weight))
         return 0;
     return bytes <= MAX_FREE && bytes > weight->freed ? 0 : (int64_t)bytes - (int64_t)weight->freed;
 }
@@ -162,7 +166,7 @@ static bool is_affordable(const struct pass_context *pass, const struct ir_op *o
                           const struct weight *weight, size_t bytes)
 {
     bool copies = !(op->info->flags & IR_ALIAS);
-    if (bytes <= MAX_WEIGHTS && makes_weights(pass, op))
+    if (bytes <= MAX_WEIGHTS && makes_weights(pass, op, weight))
         return true;
     if ((copies && bytes > MAX_REPLACED) || (bytes > MAX_RESULT && bytes > weight->freed))
         return false;
