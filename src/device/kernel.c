@@ -5,11 +5,22 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 tssa_status *kernel_prepare(const struct kernel *kernel, const struct ir_op *op,
                             const struct kernel_setup *setup, const void **state)
 {
     *state = NULL;
     return kernel->prepare ? kernel->prepare(op, setup, state) : NULL;
+}
+
+void kernel_tally_packed(const struct kernel_setup *setup, size_t bytes, uint64_t since)
+{
+    struct kernel_tally *tally = setup->tally;
+    if (!tally)
+        return;
+    atomic_fetch_add_explicit(&tally->packed_bytes, bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&tally->nanoseconds, clock_monotonic() - since, memory_order_relaxed);
 }
 
 void kernel_release(const struct kernel *kernel, const void *state)

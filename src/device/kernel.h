@@ -99,6 +99,9 @@ struct kernel_setup {
     struct library_shelf *shelf;    /* outlives the step; NULL: there is none */
 };
 
+/* Counts what `prepare` has packed of a constant since then (clock_monotonic). */
+void kernel_tally_packed(const struct kernel_setup *setup, size_t bytes, uint64_t since);
+
 /*
  * A call that was set up and may be made many times, with memory that lies elsewhere each time:
  * what iterations of a loop do that differ in addresses alone. It is the first member of what a

@@ -27,6 +27,12 @@ struct ir_op;
 
 enum library_kind { LIBRARY_MATMUL, LIBRARY_CONV, LIBRARY_KINDS };
 
+/* With AVX2, lines of a matrix that are a multiple of so many floats apart (2 KiB) fall into the
+ * same few sets of a cache, and are copied for a product; who keeps a copy of a constant keeps them
+ * so many further apart. */
+#define LIBRARY_ALIASED 512
+#define LIBRARY_FURTHER 16
+
 /*
  * c[i][m][n] = a[i][m][k] * b[i][k][n] for i < batch; c is dense, row-major. Steps in elements; one
  * of 0 from batch to batch: the same matrix for all.

@@ -27,11 +27,8 @@ struct transpose_state {
 
 /* ---- Weights --------------------------------------------------------------------------------- */
 
-/* With AVX2 rows of weights a multiple of so many elements apart fall into a few sets of a cache,
- * and whoever multiplies them copies them in each run (src/device/cpu/onednn/gemm.c). Constants of
- * up to so many bytes are copied once: 256 channels of 2 x 2, 14 x 14 pixels take a tenth less. */
-#define ALIASED 512
-#define FURTHER 16
+/* Weights that the library would copy in each run (LIBRARY_ALIASED). Constants of up to so many
+ * bytes are copied once: 256 channels of 2 x 2, 14 x 14 pixels take two threads a tenth less. */
 #define APART_BYTES ((size_t)4 << 20)
 
 static tssa_status *set_apart(const struct ir_op *op, const struct kernel_setup *setup,
@@ -43,9 +40,9 @@ static tssa_status *set_apart(const struct ir_op *op, const struct kernel_setup 
         return NULL;
     const uint64_t start = clock_monotonic();
     const int64_t rows = w->dims[0], row = (int64_t)tensor_count(w) / rows;
-    if (row % ALIASED)
+    if (row % LIBRARY_ALIASED)
         return NULL;
-    state->pitch = row + FURTHER;
+    state->pitch = row + LIBRARY_FURTHER;
     const size_t bytes = (size_t)(rows * state->pitch) * sizeof(float);
     float *apart = arena_alloc_aligned(setup->arena, bytes, TENSOR_ALIGNMENT);
     TRY_ALLOC(apart);
@@ -53,11 +50,7 @@ static tssa_status *set_apart(const struct ir_op *op, const struct kernel_setup 
         memcpy(apart + i * state->pitch, (const float *)w->data + i * row,
                (size_t)row * sizeof *apart);
     state->apart = apart;
-    if (setup->tally) {
-        atomic_fetch_add_explicit(&setup->tally->packed_bytes, bytes, memory_order_relaxed);
-        atomic_fetch_add_explicit(&setup->tally->nanoseconds, clock_monotonic() - start,
-                                  memory_order_relaxed);
-    }
+    kernel_tally_packed(setup, bytes, start);
     return NULL;
 }
 

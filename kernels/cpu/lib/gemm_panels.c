@@ -111,11 +111,7 @@ tssa_status *gemm_panels_make(const struct kernel_setup *setup, const struct ir_
     atomic_init(&(*panels)->sweeps, 0);
     copy(matrix, gemm, (*panels)->data);
     ir_graph_forget(setup->graph, matrix->data, tensor_bytes(matrix));
-    if (setup->tally) {
-        atomic_fetch_add_explicit(&setup->tally->packed_bytes, bytes, memory_order_relaxed);
-        atomic_fetch_add_explicit(&setup->tally->nanoseconds, clock_monotonic() - start,
-                                  memory_order_relaxed);
-    }
+    kernel_tally_packed(setup, bytes, start);
     return NULL;
 }
 

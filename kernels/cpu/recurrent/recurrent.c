@@ -112,11 +112,7 @@ static tssa_status *pack_constant(const struct kernel_setup *setup, const struct
     TRY_ALLOC(packed);
     pack(tensor, &parts, state->dtype, packed);
     state->packed[operand - RECURRENT_W] = packed;
-    if (setup->tally) {
-        atomic_fetch_add_explicit(&setup->tally->packed_bytes, bytes, memory_order_relaxed);
-        atomic_fetch_add_explicit(&setup->tally->nanoseconds, clock_monotonic() - start,
-                                  memory_order_relaxed);
-    }
+    kernel_tally_packed(setup, bytes, start);
     return NULL;
 }
 

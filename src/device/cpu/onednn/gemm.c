@@ -34,10 +34,8 @@ struct product {
     int64_t dtype, a_zero, b_zero;
 };
 
-#define ALIASED 512 /* elements */
-#define FURTHER 16  /* as many */
-#define PANEL 512   /* columns that are copied together */
-#define PANEL_ROW (PANEL + FURTHER)
+#define PANEL 512 /* columns that are copied together */
+#define PANEL_ROW (PANEL + LIBRARY_FURTHER)
 /* An element that is used less often is not worth a copy, which one thread makes. */
 #define COPY_MIN_USES 8
 #define COPY_MAX_THREADS 8
@@ -171,7 +169,7 @@ static bool run_bytes(const struct library_primitive *base, struct device_stream
 /* Whether an operand is to be copied, whose elements are used so often. */
 static bool is_aliased(const struct product *p, dnnl_dim_t leading, dnnl_dim_t uses)
 {
-    return leading % ALIASED == 0 && uses >= COPY_MIN_USES && p->k <= COPY_MAX_ROWS &&
+    return leading % LIBRARY_ALIASED == 0 && uses >= COPY_MIN_USES && p->k <= COPY_MAX_ROWS &&
            p->threads <= COPY_MAX_THREADS && onednn_has_isa(dnnl_cpu_isa_avx2) &&
            !onednn_has_isa(dnnl_cpu_isa_avx512_core);
 }
@@ -197,7 +195,7 @@ static void choose_copies(struct product *p, const struct matmul_problem *m)
     p->copies_b = p->b == 'N' && is_aliased(p, p->ldb, p->m);
     if (m->b_constant && p->ldb == p->n && keeps_copy(p)) {
         p->copies_b = false;
-        p->ldb += FURTHER;
+        p->ldb += LIBRARY_FURTHER;
         p->base.packed_bytes = (size_t)p->k * (size_t)p->ldb * sizeof(float);
     }
     p->base.scratch_bytes =
