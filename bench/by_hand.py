@@ -113,8 +113,7 @@ def build(source: Path, models: Path, work: Path) -> list[Program]:
 class Model:
     def __init__(self, lib, folder: Path):
         data = folder / "test_data_set_0"
-        inputs = versus.read_inputs(data)
-        arrays = {n: np.ascontiguousarray(v).reshape(v.shape) for n, v in inputs}
+        arrays = dict(versus.read_inputs(data))
         self.engine = versus.Tssa(lib, folder / "model.onnx", 1, arrays, compile=True)
         for k, (ours, theirs) in enumerate(zip(self.engine.results(), expected(data))):
             if found := versus.difference(ours, theirs):
@@ -130,7 +129,7 @@ def expected(data: Path) -> list[np.ndarray]:
     import onnx
     from onnx import numpy_helper
 
-    paths = sorted(data.glob("output_*.pb"), key=versus.number_of)
+    paths = sorted(data.glob("output_*.pb"), key=versus.numbers_of)
     tensors = [onnx.TensorProto.FromString(path.read_bytes()) for path in paths]
     return [numpy_helper.to_array(tensor) for tensor in tensors]
 

@@ -44,24 +44,6 @@ VARIANTS = {"get_started": [("get_started, n = 1000", {"n": 1000})]}
 # ---- One process: one thread count ---------------------------------------------------
 
 
-def read_inputs(folder: Path) -> list:
-    """Values of the inputs, in order; a sequence is a list."""
-    import onnx
-    from onnx import numpy_helper
-
-    values = []
-    for path in sorted(folder.glob("input_*.pb"), key=versus_ort.number_of):
-        tensor, sequence = onnx.TensorProto(), onnx.SequenceProto()
-        content = path.read_bytes()
-        try:
-            tensor.ParseFromString(content)
-            values.append(numpy_helper.to_array(tensor))
-        except Exception:
-            sequence.ParseFromString(content)
-            values.append(numpy_helper.to_list(sequence))
-    return values or [np.load(p) for p in sorted(folder.glob("in_*.npy"))]
-
-
 def nodes(path: Path) -> dict[str, int]:
     """Operators and how many there are, subgraphs included; constants are not counted."""
     import onnx
@@ -99,9 +81,7 @@ def prepare(path: Path, threads: int, inputs: list, changed: dict[str, int]) -> 
     probe = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     named = dict(zip([i.name for i in probe.get_inputs()], inputs))
     named |= {name: np.array(value, named[name].dtype) for name, value in changed.items()}
-    engine = Ort(path, threads, named)
-    engine.tensors &= not any(isinstance(value, list) for value in inputs)
-    return engine
+    return Ort(path, threads, named)
 
 
 def measure(
@@ -109,10 +89,7 @@ def measure(
 ) -> dict:
     source, target = folder / "model.onnx", ROOT / "build/rewritten" / f"{folder.name}.onnx"
     took = rewrite(tool, source, target)
-    inputs = [
-        v if isinstance(v, list) else np.ascontiguousarray(v).reshape(v.shape)
-        for v in read_inputs(data_set_of(folder))
-    ]
+    inputs = [value for _, value in versus_ort.read_inputs(data_set_of(folder))]
     engines = {
         "original": prepare(source, threads, inputs, changed),
         "rewritten": prepare(target, threads, inputs, changed),

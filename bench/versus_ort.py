@@ -6,11 +6,11 @@
     bench/versus_ort.py --models DIR... lstm ssd  those of DIR whose name holds a word
     bench/versus_ort.py --record bench/results/2026-01-31-cpu
 
-A model is a folder with model.onnx and a folder of input_K.pb or in_K.npy.  Both engines
-get the same input memory and write into the outputs of their first run; outputs must
-agree.  tssa has compiled its kernels before it is timed (--compile off: runs without);
-what it takes to create a session leaves that out.  Each thread count has a process of
-its own, because OpenMP reads its settings once.
+A model is a folder with model.onnx and a folder of input_K.pb or in_K.npy (of a sequence:
+in_K_J.npy).  Both engines get the same input memory and write into the outputs of their
+first run; outputs must agree.  tssa has compiled its kernels before it is timed (--compile
+off: runs without); what it takes to create a session leaves that out.  Each thread count has
+a process of its own, because OpenMP reads its settings once.
 
 Columns: microseconds per run.  `min` and `median` are over all runs; `spread` is the
 lowest and highest median of a block; `copy` is the time to copy half of the bytes of
@@ -47,25 +47,40 @@ def data_set_of(folder: Path) -> Path | None:
     return min((path.parent for path in folder.glob("*/in*_0.*")), default=None)
 
 
-def read_inputs(folder: Path) -> list[tuple[str, np.ndarray]]:
-    """(name, value) of each input; the name may be empty."""
+def read_inputs(folder: Path) -> list[tuple[str, np.ndarray | list[np.ndarray]]]:
+    """(name, value) of each input, a sequence as a list; the name may be empty."""
+    arrays: dict[int, np.ndarray | list[np.ndarray]] = {}
+    for path in sorted(folder.glob("in_*.npy"), key=numbers_of):
+        index, *element = numbers_of(path)
+        if element:
+            arrays.setdefault(index, []).append(contiguous(np.load(path)))
+        else:
+            arrays[index] = contiguous(np.load(path))
+    protos = sorted(folder.glob("input_*.pb"), key=numbers_of)
+    return [("", array) for array in arrays.values()] + list(map(read_proto, protos))
+
+
+def read_proto(path: Path) -> tuple[str, np.ndarray | list[np.ndarray]]:
     import onnx
     from onnx import numpy_helper
 
-    arrays = [np.load(path) for path in sorted(folder.glob("in_*.npy"), key=number_of)]
-    values = [("", array) for array in arrays]
-    for path in sorted(folder.glob("input_*.pb"), key=number_of):
-        tensor = onnx.TensorProto()
-        try:
-            tensor.ParseFromString(path.read_bytes())
-            values.append((tensor.name, numpy_helper.to_array(tensor)))
-        except Exception:
-            raise ValueError(f"not measured: {path.name} holds no tensor") from None
-    return values
+    content = path.read_bytes()
+    tensor, sequence = onnx.TensorProto(), onnx.SequenceProto()
+    try:
+        tensor.ParseFromString(content)
+        return tensor.name, contiguous(numpy_helper.to_array(tensor))
+    except Exception:  # protobuf's own, or numpy's, of a tensor that is none
+        sequence.ParseFromString(content)
+        return sequence.name, list(map(contiguous, numpy_helper.to_list(sequence)))
 
 
-def number_of(path: Path) -> int:
-    return int(path.stem.rsplit("_", 1)[1])
+def contiguous(array: np.ndarray) -> np.ndarray:
+    return np.array(array, order="C")
+
+
+def numbers_of(path: Path) -> list[int]:
+    """in_3.npy is input 3; in_3_0.npy is the first element of a sequence, input 3."""
+    return [int(number) for number in path.stem.split("_")[1:]]
 
 
 class Ort:
@@ -87,10 +102,13 @@ class Ort:
         )
         self.inputs = inputs
         self.output_names = [o.name for o in self.session.get_outputs()]
-        self.tensors = all(o.type.startswith("tensor(") for o in self.session.get_outputs())
+        ends = self.session.get_inputs() + self.session.get_outputs()
+        self.tensors = all(end.type.startswith("tensor(") for end in ends)
 
     def bind(self) -> None:
-        """The way to call ONNX Runtime with the least work: nothing is copied."""
+        """The way to call ONNX Runtime with the least work: nothing is copied.  It takes
+        tensors only, and where a model declares another shape than an output has, its second
+        run refuses the memory of the first."""
         import onnxruntime
 
         self.binding = self.session.io_binding()
@@ -101,7 +119,11 @@ class Ort:
             self.binding.bind_ortvalue_input(name, value)
         for name in self.output_names:
             self.binding.bind_output(name, "cpu")
-        self.session.run_with_iobinding(self.binding)
+        try:
+            for _ in range(2):
+                self.session.run_with_iobinding(self.binding)
+        except Exception:  # ONNX Runtime has many of its own
+            self.tensors = False
 
     def call(self):
         if not self.tensors:
@@ -132,7 +154,7 @@ class Tssa:
         when = COMPILE_WAIT if compile else COMPILE_OFF
         self.session = Session(model, compile=when, precision=precision)
         self.inputs = [
-            Value(self.context, inputs[name]) if name in inputs else None
+            Value.of(self.context, inputs[name]) if name in inputs else None
             for name in model.input_names()
         ]
 
@@ -261,7 +283,7 @@ def inputs_of(folder: Path) -> dict[str, np.ndarray]:
     given = read_inputs(data_set_of(folder))
     if not all(name in names for name, _ in given):
         given = list(zip(names, [value for _, value in given]))
-    return {name: np.array(value, order="C") for name, value in given}
+    return dict(given)
 
 
 def time_in_turn(calls: dict, seconds: float, least: int = 50) -> dict[str, list[np.ndarray]]:
