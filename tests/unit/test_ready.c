@@ -335,7 +335,7 @@ static bool library_has_threads(void)
     struct device_context context;
     team_open(&team, 2);
     device_context_open(&context, device_find(NULL), &allocator_default, &team);
-    const bool several = cpu_library_threads(&context, 2) > 1;
+    const bool several = cpu_library_threads(&context, &team, INT64_MAX) > 1;
     device_context_close(&context);
     return several;
 }

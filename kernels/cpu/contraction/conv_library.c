@@ -27,10 +27,10 @@ static void widen(const struct tensor *from, void *to)
 static bool asks_library(struct kernel_args *args, struct library_cache *cache,
                          const struct conv_job *job, struct library_problem *problem)
 {
-    if (work_of(job) < CONV_MIN_WORK || !conv_problem(job, TSSA_FLOAT, problem))
+    const int64_t work = work_of(job);
+    if (work < CONV_MIN_WORK || !conv_problem(job, TSSA_FLOAT, problem))
         return false;
-    problem->threads =
-        cpu_library_threads(cache->context, args->env->team ? args->env->team->threads : 1);
+    problem->threads = cpu_library_threads(cache->context, args->env->team, work);
     return problem->threads > 0;
 }
 

@@ -164,15 +164,16 @@ static void make_problem(const struct gemm *gemm, tssa_dtype dtype, struct libra
 /* False: there is none, or it is not worth it. `keeps_wide`: who asks has the library keep b in
  * float32, which would be widened in each run without it. */
 static bool asks_library(struct library_cache *library, tssa_dtype dtype, const struct gemm *gemm,
-                         int threads, bool keeps_wide, struct library_problem *problem)
+                         const struct team *team, bool keeps_wide, struct library_problem *problem)
 {
     const bool row = gemm->m == 1 && gemm->b_column == 1;
+    const int64_t work = gemm_work(gemm);
     if (!library || dtype != TSSA_FLOAT || is_dots(dtype, gemm) ||
         (gemm_streams_takes(dtype, gemm) && !keeps_wide) ||
-        gemm_work(gemm) < (row ? LIBRARY_MIN_ROW : LIBRARY_MIN_WORK))
+        work < (row ? LIBRARY_MIN_ROW : LIBRARY_MIN_WORK))
         return false;
     make_problem(gemm, dtype, problem);
-    problem->threads = cpu_library_threads(library->context, threads);
+    problem->threads = cpu_library_threads(library->context, team, work);
     return problem->threads > 0;
 }
 
@@ -188,8 +189,7 @@ static bool find_problem(const struct kernel_args *args, struct library_cache *l
                          const struct library_weights *weights, struct library_problem *problem)
 {
     const struct team *team = args->env->team;
-    if (!asks_library(library, dtype, gemm, team ? team->threads : 1,
-                      weights && weights->widened_bytes, problem))
+    if (!asks_library(library, dtype, gemm, team, weights && weights->widened_bytes, problem))
         return false;
     problem->matmul.b_constant = weights != NULL;
     return true;
@@ -363,7 +363,7 @@ tssa_status *gemm_loop_open(struct kernel_args *args, struct library_cache *libr
     loop->dtype = dtype;
     loop->library = library;
     loop->made = NULL;
-    if (!asks_library(library, dtype, gemm, 1, false, &problem))
+    if (!asks_library(library, dtype, gemm, NULL, false, &problem))
         return NULL;
     return library_take(args, library, &problem, NULL, &loop->own, &loop->made);
 }
@@ -399,8 +399,7 @@ bool gemm_is_direct(struct library_cache *library, tssa_dtype dtype, const struc
     struct library_problem problem;
     if (gemm->m == 0 || gemm->n == 0 || !find_rows(dtype))
         return false;
-    return gemm->panels ||
-           !asks_library(library, dtype, gemm, team ? team->threads : 1, false, &problem);
+    return gemm->panels || !asks_library(library, dtype, gemm, team, false, &problem);
 }
 
 void gemm_run_direct(const struct team *team, tssa_dtype dtype, const struct gemm *gemm)

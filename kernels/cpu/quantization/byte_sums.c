@@ -81,17 +81,15 @@ static bool same_zero(const double *zeros, int64_t n, int64_t *zero)
     return true;
 }
 
-static int threads_of(const struct kernel_args *args, const struct library_cache *cache)
+static int64_t work_of(int64_t results, int64_t terms)
 {
-    const struct team *team = args->env->team;
-    return cpu_library_byte_threads(cache->context, team ? team->threads : 1);
+    int64_t work;
+    return i64_mul(results, terms, &work) ? work : INT64_MAX;
 }
 
 static bool is_worth_it(int64_t results, int64_t terms)
 {
-    int64_t work;
-    return terms <= MOST_TERMS && results > 0 &&
-           (!i64_mul(results, terms, &work) || work >= MIN_WORK);
+    return terms <= MOST_TERMS && results > 0 && work_of(results, terms) >= MIN_WORK;
 }
 
 /* ---- Convolutions ---------------------------------------------------------------------------- */
@@ -114,17 +112,18 @@ static bool find_problem(const struct kernel_args *args, const struct library_ca
 {
     const int64_t lost = job->w->dtype == TSSA_UINT8 ? SIGN_BIT : 0;
     const int64_t results = job->batch * job->out_channels * job->window.out_count;
+    const int64_t terms = job->in_channels / job->groups * job->window.kernel_count;
     struct conv_job asked = *job;
     int64_t w_zero;
     if (!quantizer)
         asked.bias = NULL;
-    if (!is_worth_it(results, job->in_channels / job->groups * job->window.kernel_count) ||
-        !same_zero(zeros->w, job->out_channels, &w_zero) || w_zero != lost ||
-        !conv_problem(&asked, job->x->dtype, problem))
+    if (!is_worth_it(results, terms) || !same_zero(zeros->w, job->out_channels, &w_zero) ||
+        w_zero != lost || !conv_problem(&asked, job->x->dtype, problem))
         return false;
     problem->conv.x_zero = (int64_t)zeros->x;
     problem->conv.quantizer = (intptr_t)quantizer;
-    problem->threads = threads_of(args, cache);
+    problem->threads =
+        cpu_library_byte_threads(cache->context, args->env->team, work_of(results, terms));
     return problem->threads > 0;
 }
 
@@ -240,8 +239,10 @@ tssa_status *byte_sums_matmul(struct kernel_args *args, struct library_cache *ca
         .kind = LIBRARY_MATMUL, .dtype = a->dtype, .matmul = matmul_of_batch(&p.mm)};
     p.problem.matmul.a_zero = a_zero;
     p.problem.matmul.b_zero = b_zero - (b->dtype == TSSA_UINT8 ? (int64_t)SIGN_BIT : 0);
-    if (!is_worth_it(p.problem.matmul.m * one.n, one.k))
+    const int64_t results = p.problem.matmul.m * one.n;
+    if (!is_worth_it(results, one.k))
         return NULL;
-    p.problem.threads = threads_of(args, cache); /* which opens the library */
+    p.problem.threads = /* which opens the library */
+        cpu_library_byte_threads(cache->context, args->env->team, work_of(results, one.k));
     return multiply_lowered(args, cache, &p, b, done);
 }

@@ -8,6 +8,7 @@
 #ifndef TSSA_DEVICE_CPU_PROVIDER_H
 #define TSSA_DEVICE_CPU_PROVIDER_H
 
+#include "base/team.h"
 #include "device/library.h"
 
 /* What the primitives of a context share. */
@@ -42,10 +43,11 @@ const struct cpu_provider *cpu_provider_open(void);
 
 extern const struct device_library cpu_library;
 
-/* `threads` of a problem for which so many are allowed; 0: there is no library. */
-int cpu_library_threads(struct device_context *context, int threads);
+/* `threads` of a problem of so many multiplications, for which the team (NULL: one thread) is
+ * allowed; 0: there is no library. */
+int cpu_library_threads(struct device_context *context, const struct team *team, int64_t work);
 /* The same of problems of bytes, for which there is one without a provider, too. */
-int cpu_library_byte_threads(struct device_context *context, int threads);
+int cpu_library_byte_threads(struct device_context *context, const struct team *team, int64_t work);
 /* get_ready of the engine, if there is one. */
 void cpu_library_get_ready(struct device_context *context);
 /*
