@@ -6,6 +6,7 @@
 
 #include "base/clones.h"
 #include "kernels/cpu/lib/lines.h"
+#include "kernels/cpu/window/pool_divisors.h"
 #include "kernels/cpu/window/pool_sums.h"
 
 struct images;
@@ -19,8 +20,8 @@ struct images {
     size_t size; /* of an element */
     const char *in;
     char *out;
-    const float *divisors; /* of each window's sum; NULL: none are divided */
-    int64_t rows;          /* of an image of the result: all axes but the last spatial one */
+    const struct pool_divisors *divisors; /* of each window's sum; NULL: none are divided */
+    int64_t rows; /* of an image of the result: all axes but the last spatial one */
 };
 
 /* Rows of an image that a window reads, as many as are looked at together. */
@@ -164,10 +165,11 @@ static make_row find_make_row(tssa_dtype dtype, bool sums)
 static void divide_row(const struct images *s, int64_t row, void *to)
 {
     float *out = to;
+    const float *by = (const float *)s->divisors->lines + s->divisors->row[row];
     const int64_t windows = s->window.out[s->window.rank - 1];
     for (int64_t o = 0; o < windows; o++, out += s->channels)
         for (int64_t c = 0; c < s->channels; c++)
-            out[c] /= s->divisors[row * windows + o];
+            out[c] /= by[o];
 }
 
 /* Rows of the result, of all images. */
@@ -248,14 +250,14 @@ tssa_status *pool_average_last(struct kernel_args *args)
 {
     const struct pool_state *state = args->state;
     struct images s;
-    struct buffer *divisors;
+    struct pool_divisors divisors;
     bool wanted;
     TRY(begin(args, &s, true, &wanted));
     if (!wanted)
         return NULL;
-    TRY(pool_divisors(args, &pool_sum_loops_f32, &s.window, state->include_pad, &divisors));
-    s.divisors = divisors->data;
+    TRY(pool_divisors_make(args, &pool_sum_loops_f32, &s.window, state->include_pad, &divisors));
+    s.divisors = &divisors;
     make_all(args, &s);
-    buffer_release(divisors);
+    pool_divisors_release(&divisors);
     return NULL;
 }

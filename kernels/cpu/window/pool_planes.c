@@ -190,15 +190,16 @@ INLINE int find_rows(const struct window *w, int64_t o, const float *folded, con
 }
 
 #define FOLD_ROWS(name, take, neutral)                                                             \
-    VECTOR_PROCEDURE(                                                                              \
-        name,                                                                                      \
-        (const struct pool_planes *plan, const float *folded, const float *by, float *turned),     \
-        (plan, folded, by, turned))                                                                \
+    VECTOR_PROCEDURE(name,                                                                         \
+                     (const struct pool_planes *plan, const float *folded,                         \
+                      const struct pool_divisors *divisors, float *turned),                        \
+                     (plan, folded, divisors, turned))                                             \
     {                                                                                              \
         const struct window *w = plan->window;                                                     \
         for (int64_t r = 0; r < w->out[0]; r++) {                                                  \
             const float *rows[POOL_ROWS];                                                          \
             const int count = find_rows(w, r, folded, rows);                                       \
+            const float *by = divisors ? (const float *)divisors->lines + divisors->row[r] : NULL; \
             for (int64_t o = 0; o < w->out[1]; o++, turned += LANES) {                             \
                 lanes y = (lanes){0} + (neutral);                                                  \
                 if (count == 3) {                                                                  \
@@ -210,7 +211,7 @@ INLINE int find_rows(const struct window *w, int64_t o, const float *folded, con
                         take(&y, rows[k] + o * LANES);                                             \
                 }                                                                                  \
                 if (by)                                                                            \
-                    y /= *by++;                                                                    \
+                    y /= by[o];                                                                    \
                 memcpy(turned, &y, sizeof y);                                                      \
             }                                                                                      \
         }                                                                                          \
@@ -246,8 +247,8 @@ bool pool_planes_max(const struct pool_planes *plan, const float *in, float *out
     return true;
 }
 
-void pool_planes_sum(const struct pool_planes *plan, const float *in, const float *by, float *out,
-                     void *scratch)
+void pool_planes_sum(const struct pool_planes *plan, const float *in,
+                     const struct pool_divisors *by, float *out, void *scratch)
 {
     const struct places p = places_in(plan, scratch);
     (void)turn_in(in, plan->window->in_count, p.turned);

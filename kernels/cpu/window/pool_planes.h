@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "device/window.h"
+#include "kernels/cpu/window/pool_divisors.h"
 
 #define POOL_PLANES 8   /* that are turned together */
 #define POOL_COLUMNS 64 /* of results, at most */
@@ -29,9 +30,8 @@ bool pool_planes_plan(const struct window *window, struct pool_planes *plan);
 /* Of POOL_PLANES planes: the maximum of each window, -INFINITY where it is empty. False: an element
  * may be a NaN, and nothing is written. */
 bool pool_planes_max(const struct pool_planes *plan, const float *in, float *out, void *scratch);
-/* The sum of each window, divided by `by`, of as many elements as a plane of results, unless that
- * is NULL. */
-void pool_planes_sum(const struct pool_planes *plan, const float *in, const float *by, float *out,
-                     void *scratch);
+/* The sum of each window, divided unless `by` is NULL. */
+void pool_planes_sum(const struct pool_planes *plan, const float *in,
+                     const struct pool_divisors *by, float *out, void *scratch);
 
 #endif

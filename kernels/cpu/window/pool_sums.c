@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/lib/lines.h"
 #include "kernels/cpu/window/pool.h"
+#include "kernels/cpu/window/pool_divisors.h"
 #include "kernels/cpu/window/pool_last.h"
 #include "kernels/cpu/window/pool_planes.h"
 #include "kernels/cpu/window/pool_sums.h"
@@ -19,56 +20,10 @@ struct work {
     struct pool_taps taps;
     bool has_planes; /* many small ones, of float32 and read as they lie, are turned */
     struct pool_planes planes;
-    const void *divisors; /* AveragePool: of each window's sum */
-    double p;             /* LpPool; 0: AveragePool */
-    bool copies;          /* planes are not read and written as they lie */
+    const struct pool_divisors *divisors; /* AveragePool: of each window's sum */
+    double p;                             /* LpPool; 0: AveragePool */
+    bool copies;                          /* planes are not read and written as they lie */
 };
-
-/* ---- Counts ---------------------------------------------------------------------------------- */
-
-/* How many taps of axis i lie in the input (include_pad: or in its padding) for window o. */
-static int64_t taps_inside(const struct window *w, int i, int64_t o, bool include_pad)
-{
-    int64_t low = include_pad ? -w->pad_begin[i] : 0,
-            high = w->in[i] + (include_pad ? w->pad_end[i] : 0);
-    int64_t start = o * w->stride[i] - w->pad_begin[i], d = w->dilation[i];
-    int64_t first = start >= low ? 0 : (low - start + d - 1) / d;
-    int64_t last = start >= high ? 0 : (high - start + d - 1) / d;
-    last = last < w->kernel[i] ? last : w->kernel[i];
-    return last > first ? last - first : 0;
-}
-
-static void count_windows(const struct window *w, bool include_pad, double *counts)
-{
-    int64_t block = 1; /* windows per index of the axes before i */
-    counts[0] = 1;
-    for (int i = 0; i < w->rank; i++) {
-        /* From the back, so that what is read is not yet overwritten. */
-        for (int64_t b = block - 1; b >= 0; b--) {
-            double before = counts[b];
-            for (int64_t o = w->out[i] - 1; o >= 0; o--)
-                counts[b * w->out[i] + o] = before * (double)taps_inside(w, i, o, include_pad);
-        }
-        block *= w->out[i];
-    }
-}
-
-tssa_status *pool_divisors(struct kernel_args *args, const struct pool_sum_loops *loops,
-                           const struct window *w, bool include_pad, struct buffer **divisors)
-{
-    size_t bytes;
-    struct buffer *counts;
-    if (!size_mul((size_t)w->out_count, sizeof(double), &bytes))
-        return ERROR(TSSA_LIMIT, "too many windows");
-    TRY(kernel_scratch(args, bytes, &counts));
-    tssa_status *status = kernel_scratch(args, bytes, divisors);
-    if (!status) {
-        count_windows(w, include_pad, counts->data);
-        loops->divisors(counts->data, w->out_count, (*divisors)->data);
-    }
-    buffer_release(counts);
-    return status;
-}
 
 /* ---- Planes ---------------------------------------------------------------------------------- */
 
@@ -83,6 +38,17 @@ static void run_turned(const struct work *w, void *scratch, int64_t begin, int64
         pool_planes_sum(&w->planes, in + first * window->in_count, w->divisors,
                         out + first * window->out_count, scratch);
     }
+}
+
+static void divide(const struct work *w, char *y)
+{
+    const struct pool_sum_loops *loops = w->loops;
+    const int64_t columns = w->job.window.out[w->job.window.rank - 1],
+                  rows = w->job.window.out_count / columns;
+    for (int64_t r = 0; r < rows; r++, y += (size_t)columns * loops->width)
+        loops->divide(y,
+                      (const char *)w->divisors->lines + (size_t)w->divisors->row[r] * loops->width,
+                      columns);
 }
 
 /* Scratch: the sums' own, then a plane and its results, where these are copied. */
@@ -117,7 +83,7 @@ static void run_planes(void *context, void *scratch, int64_t begin, int64_t end)
         if (w->p != 0)
             loops->root(y, out_count, w->p);
         else if (!w->has_taps)
-            loops->divide(y, w->divisors, out_count);
+            divide(w, y);
         if (w->copies)
             store_elements(w->job.out, p * out_count, 1, out_count, loops->dtype, y);
     }
@@ -163,7 +129,7 @@ static tssa_status *run_average(struct kernel_args *args)
 {
     struct work work = {0};
     const struct window *window = &work.job.window;
-    struct buffer *divisors;
+    struct pool_divisors divisors;
     bool done;
     if (((const struct pool_state *)args->state)->channels_last)
         return pool_average_last(args);
@@ -174,10 +140,10 @@ static tssa_status *run_average(struct kernel_args *args)
         pool_reduce(args, REDUCTION_Mean, work.job.in, work.job.out);
         return NULL;
     }
-    TRY(pool_divisors(args, work.loops, window, work.job.state->include_pad, &divisors));
-    work.divisors = divisors->data;
+    TRY(pool_divisors_make(args, work.loops, window, work.job.state->include_pad, &divisors));
+    work.divisors = &divisors;
     tssa_status *status = run_windows(args, &work);
-    buffer_release(divisors);
+    pool_divisors_release(&divisors);
     return status;
 }
 

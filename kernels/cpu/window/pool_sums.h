@@ -24,9 +24,4 @@ struct pool_sum_loops {
 
 extern const struct pool_sum_loops pool_sum_loops_f32, pool_sum_loops_f64;
 
-/* What the sum of each window is divided by for its mean: how many of its elements lie in the input
- * (include_pad: or in the padding), of the loops' type. For buffer_release. */
-tssa_status *pool_divisors(struct kernel_args *args, const struct pool_sum_loops *loops,
-                           const struct window *window, bool include_pad, struct buffer **divisors);
-
 #endif

@@ -60,12 +60,10 @@ bool pool_taps_plan(const struct window *w, struct pool_taps *taps)
     if (!i64_mul(taps->rows, taps->blocks * BLOCK, &folded) || folded > 4 * w->in_count + 65536 ||
         taps->row_length > 4 * w->in_count + 65536)
         return false;
-    /*
-     * The rows of a strip, what vectors reach behind them, all rows folded, and a row of results
-     * and one of divisors.
+    /* The rows of a strip, what vectors reach behind them, all rows folded, and a row of results.
      */
-    taps->scratch = (size_t)(STRIP * taps->row_length + BLOCK + folded + 2 * taps->blocks * BLOCK) *
-                    sizeof(float);
+    taps->scratch =
+        (size_t)(STRIP * taps->row_length + BLOCK + folded + taps->blocks * BLOCK) * sizeof(float);
     make_taps(taps);
     return true;
 }
@@ -253,7 +251,8 @@ struct rows {
     int64_t n_offsets;
     const int64_t *offsets;
     float neutral;
-    const float *by; /* what sums are divided by, in rows as the results are; NULL: they are not */
+    const float *by; /* what sums are divided by, in lines; NULL: they are not */
+    const int64_t *by_row;
 };
 
 /* Quotients take as long as all else does: they are made while other rows are folded. */
@@ -266,9 +265,10 @@ struct rows {
                      (rows, x, y))                                                                 \
     {                                                                                              \
         const int64_t n = rows->n / BLOCK * BLOCK, odd = (rows->n_offsets + 2) % 3 + 1;            \
-        const float neutral = rows->neutral, *restrict by = rows->by;                              \
+        const float neutral = rows->neutral;                                                       \
         for (int64_t r = 0; r < rows->count; r++, x += rows->pitch, y += rows->to_pitch) {         \
             const int64_t *at = rows->offsets;                                                     \
+            const float *restrict by = rows->by ? rows->by + rows->by_row[r] : NULL;               \
             const float *a = x + at[0], *b = x + at[odd > 1], *c = x + at[odd - 1];                \
             if (rows->n_offsets == 3)                                                              \
                 for (int64_t i = 0; i < n; i++)                                                    \
@@ -296,7 +296,6 @@ struct rows {
                 continue;                                                                          \
             for (int64_t i = 0; (rows->n_offsets < 2 || rows->n_offsets > 3) && i < n; i++)        \
                 y[i] = result(y[i]);                                                               \
-            by += rows->to_pitch;                                                                  \
         }                                                                                          \
     }
 
@@ -312,29 +311,26 @@ static void fold_results(struct rows *rows, fold_fn fold, const float *x, float 
                          float *spare)
 {
     const int64_t count = rows->count, n = rows->to_pitch;
-    const float *by = rows->by;
+    const int64_t *by_row = rows->by_row;
     int64_t fit = room < rows->n ? 0 : (room - rows->n) / n + 1;
     fit = fit < count ? fit : count;
     rows->count = fit;
     fold(rows, x, y);
     rows->count = 1;
     for (int64_t r = fit; r < count; r++) {
-        if (by) {
-            memcpy(spare + rows->n, by + r * n, (size_t)n * sizeof *by);
-            rows->by = spare + rows->n;
-        }
+        if (rows->by)
+            rows->by_row = by_row + r;
         fold(rows, x + r * rows->pitch, spare);
         memcpy(y + r * n, spare, (size_t)n * sizeof *y);
     }
     rows->count = count;
-    rows->by = by;
 }
 
 /* The two folds: of what has no NaN, and of everything; they may be the same. */
 struct folds {
     fold_fn numbers, all;
     float neutral;
-    const float *by; /* as rows' */
+    const struct pool_divisors *by; /* NULL: sums are not divided */
 };
 
 /* strip: rows that are neutral, but for what an earlier plane has left. */
@@ -347,7 +343,7 @@ static void fold_plane(const struct pool_taps *taps, const struct folds *folds, 
     float *folded = strip + STRIP * taps->row_length + BLOCK, *spare = folded + taps->rows * n;
     bool any = false;
     struct rows columns = {
-        n, 0, taps->row_length, n, taps->n_columns, taps->columns, folds->neutral, NULL};
+        n, 0, taps->row_length, n, taps->n_columns, taps->columns, folds->neutral, NULL, NULL};
     for (int64_t r = 0; r < taps->rows; r += STRIP) {
         columns.count = taps->rows - r < STRIP ? taps->rows - r : STRIP;
         bool nan = copy_rows(taps, in, r, columns.count, folds->neutral, strip);
@@ -362,12 +358,13 @@ static void fold_plane(const struct pool_taps *taps, const struct folds *folds, 
                         taps->n_rows,
                         taps->window_rows,
                         folds->neutral,
+                        folds->by ? folds->by->lines : NULL,
                         NULL};
     for (int64_t done = 0; done < w->out_count; done += count * w->out[last]) {
         int64_t first = 0;
         for (int i = 0; i < last; i++)
             first = first * taps->plane[i] + at[i] * w->stride[i];
-        rows.by = folds->by ? folds->by + done : NULL;
+        rows.by_row = folds->by ? folds->by->row + done / w->out[last] : NULL;
         fold_results(&rows, any ? folds->all : folds->numbers, folded + first * n, y + done,
                      w->out_count - done, spare);
         for (int i = last - 2; i >= 0 && ++at[i] == w->out[i]; i--)
@@ -394,8 +391,8 @@ void pool_taps_max(const struct pool_taps *taps, const float *in, float *out, in
         fold_plane(taps, &folds, in, scratch, out);
 }
 
-void pool_taps_sum(const struct pool_taps *taps, const float *in, const float *by, float *out,
-                   void *scratch)
+void pool_taps_sum(const struct pool_taps *taps, const float *in, const struct pool_divisors *by,
+                   float *out, void *scratch)
 {
     const struct folds folds = {sum_rows, sum_rows, 0, by};
     fold_plane(taps, &folds, in, scratch, out);

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "device/window.h"
+#include "kernels/cpu/window/pool_divisors.h"
 
 #define POOL_TAPS 64 /* of a row of a window, and rows of one, at most */
 
@@ -34,9 +35,9 @@ void pool_taps_max(const struct pool_taps *taps, const float *in, float *out, in
                    void *scratch);
 /* Before the sums of one plane after the other in the same memory. */
 void pool_taps_begin(const struct pool_taps *taps, float neutral, void *scratch);
-/* The sum of each window of a plane, in the order of pool_sums.h; begun with 0. Divided by `by`, of
- * as many elements, unless that is NULL. */
-void pool_taps_sum(const struct pool_taps *taps, const float *in, const float *by, float *out,
-                   void *scratch);
+/* The sum of each window of a plane, in the order of pool_sums.h; begun with 0. Divided, unless
+ * `by` is NULL. */
+void pool_taps_sum(const struct pool_taps *taps, const float *in, const struct pool_divisors *by,
+                   float *out, void *scratch);
 
 #endif
