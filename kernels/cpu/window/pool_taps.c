@@ -264,7 +264,7 @@ struct rows {
     VECTOR_PROCEDURE(name, (const struct rows *rows, const float *restrict x, float *restrict y),  \
                      (rows, x, y))                                                                 \
     {                                                                                              \
-        const int64_t n = rows->n / BLOCK * BLOCK, odd = (rows->n_offsets + 2) % 3 + 1;            \
+        const int64_t n = rows->n / LANES * LANES, odd = (rows->n_offsets + 2) % 3 + 1;            \
         const float neutral = rows->neutral;                                                       \
         for (int64_t r = 0; r < rows->count; r++, x += rows->pitch, y += rows->to_pitch) {         \
             const int64_t *at = rows->offsets;                                                     \
@@ -339,21 +339,21 @@ static void fold_plane(const struct pool_taps *taps, const struct folds *folds, 
 {
     const struct window *w = taps->window;
     const int last = w->rank - 1;
-    const int64_t n = taps->blocks * BLOCK;
-    float *folded = strip + STRIP * taps->row_length + BLOCK, *spare = folded + taps->rows * n;
+    const int64_t n = (w->out[last] + LANES - 1) / LANES * LANES, pitch = taps->blocks * BLOCK;
+    float *folded = strip + STRIP * taps->row_length + BLOCK, *spare = folded + taps->rows * pitch;
     bool any = false;
     struct rows columns = {
-        n, 0, taps->row_length, n, taps->n_columns, taps->columns, folds->neutral, NULL, NULL};
+        n, 0, taps->row_length, pitch, taps->n_columns, taps->columns, folds->neutral, NULL, NULL};
     for (int64_t r = 0; r < taps->rows; r += STRIP) {
         columns.count = taps->rows - r < STRIP ? taps->rows - r : STRIP;
         bool nan = copy_rows(taps, in, r, columns.count, folds->neutral, strip);
-        (nan ? folds->all : folds->numbers)(&columns, strip, folded + r * n);
+        (nan ? folds->all : folds->numbers)(&columns, strip, folded + r * pitch);
         any |= nan;
     }
     int64_t at[WINDOW_MAX_RANK] = {0}, count = last ? w->out[last - 1] : 1;
     struct rows rows = {n,
                         count,
-                        (last ? w->stride[last - 1] : 0) * n,
+                        (last ? w->stride[last - 1] : 0) * pitch,
                         w->out[last],
                         taps->n_rows,
                         taps->window_rows,
@@ -365,7 +365,7 @@ static void fold_plane(const struct pool_taps *taps, const struct folds *folds, 
         for (int i = 0; i < last; i++)
             first = first * taps->plane[i] + at[i] * w->stride[i];
         rows.by_row = folds->by ? folds->by->row + done / w->out[last] : NULL;
-        fold_results(&rows, any ? folds->all : folds->numbers, folded + first * n, y + done,
+        fold_results(&rows, any ? folds->all : folds->numbers, folded + first * pitch, y + done,
                      w->out_count - done, spare);
         for (int i = last - 2; i >= 0 && ++at[i] == w->out[i]; i--)
             at[i] = 0;
