@@ -524,6 +524,51 @@ static void test_roi_bits(void **state)
     }
 }
 
+enum { NAN_SIDE = 3, NAN_BINS = 4 };
+
+/* Which bins of two regions are NaN where element number `at` is. */
+static unsigned roi_nans(tssa_dtype dtype, const char *mode, int64_t at)
+{
+    char x[NAN_SIDE * NAN_SIDE * sizeof(double)], rois[8 * sizeof(double)];
+    static const double corners[8] = {-3, -2, 4.5, 4.5, -3, -2, 3.5, 3.5};
+    const int64_t items[2] = {0, 0};
+    unsigned nans = 0;
+    struct op_run t;
+    for (size_t i = 0; i < NAN_SIDE * NAN_SIDE; i++)
+        dtype_store_double(dtype, x + i * dtype_info(dtype)->size, (int64_t)i == at ? NAN : -1);
+    for (size_t i = 0; i < 8; i++)
+        dtype_store_double(dtype, rois + i * dtype_info(dtype)->size, corners[i]);
+    op_begin(&t, IR_OP_RoiAlign, 0);
+    op_string(&t, "mode", mode);
+    op_int(&t, "output_height", NAN_BINS);
+    op_int(&t, "output_width", NAN_BINS);
+    op_int(&t, "sampling_ratio", 2);
+    op_add(&t, dtype, 4, (const int64_t[]){1, 1, NAN_SIDE, NAN_SIDE}, x);
+    op_add(&t, dtype, 2, (const int64_t[]){2, 4}, rois);
+    op_add(&t, TSSA_INT64, 1, (const int64_t[]){2}, items);
+    op_go(&t);
+    for (int64_t i = 0; i < 2 * NAN_BINS * NAN_BINS; i++)
+        nans |= (unsigned)isnan(op_number(&t.outputs[0].tensor, i)) << i;
+    op_close(&t);
+    return nans;
+}
+
+/* What is no number goes where comparisons one after the other take it, in lanes as well. */
+static void test_roi_nans(void **state)
+{
+    unsigned any = 0, all = ~0U;
+    (void)state;
+    for (int max = 0; max < 2; max++)
+        for (int64_t at = 0; at < NAN_SIDE * NAN_SIDE; at++) {
+            const char *mode = max ? "max" : "avg";
+            const unsigned nans = roi_nans(TSSA_DOUBLE, mode, at);
+            assert_int_equal(roi_nans(TSSA_FLOAT, mode, at), nans);
+            any |= max ? nans : 0;
+            all &= max ? nans : ~0U;
+        }
+    assert_true(any && !all);
+}
+
 static void roi_refused(const float *roi, int64_t item, int64_t height)
 {
     float x[4] = {0};
@@ -556,6 +601,7 @@ int main(void)
         cmocka_unit_test(test_grid_refuses), cmocka_unit_test(test_deform),
         cmocka_unit_test(test_roi),          cmocka_unit_test(test_roi_refuses),
         cmocka_unit_test(test_roi_bits),     cmocka_unit_test(test_deform_bits),
+        cmocka_unit_test(test_roi_nans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

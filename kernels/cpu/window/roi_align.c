@@ -169,26 +169,36 @@ static void pool_planes(void *context, void *scratch, int64_t begin, int64_t end
     }
 }
 
-/* ---- Averages of float32: where a region's samples lie is found once, channels are lanes ----- */
+/* ---- Of float32: where a region's samples lie is found once, channels are lanes -------------- */
 
+#define INLINE static inline __attribute__((always_inline))
 #define LANES 4
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
+typedef int32_t mask __attribute__((vector_size(LANES * sizeof(int32_t))));
 
 /* Samples of a region, at most, that are worth the memory. */
 #define MAX_TABLE 32768
 
-/* Samples of bin b are corners[first[b]] to corners[first[b + 1] - 1]; those beyond the input are
- * left out: 0. */
+/* Samples of bin b are corners[first[b]] to corners[first[b + 1] - 1]. Those beyond the input,
+ * which are 0, are left out of sums; a maximum has them, as BEYOND. */
 struct roi_table {
     int64_t bins, count, *first; /* count: samples of a bin, with those left out */
     struct roi_corners *corners;
+    bool max;
 };
+
+#define BEYOND (-1) /* in the place of the first element's */
 
 static void put_corners(const struct roi_axis *rows, const struct roi_axis *columns, int64_t bin_y,
                         int64_t bin_x, struct roi_table *table, int64_t *n)
 {
-    for (int64_t i = 0; i < table->count; i++)
-        *n += roi_corners_init(&table->corners[*n], rows, columns, bin_y, bin_x, i);
+    for (int64_t i = 0; i < table->count; i++) {
+        struct roi_corners *corners = &table->corners[*n];
+        const bool inside = roi_corners_init(corners, rows, columns, bin_y, bin_x, i);
+        if (!inside)
+            corners->at[0] = BEYOND;
+        *n += inside || table->max;
+    }
 }
 
 static bool make_table(const struct roi_job *job, int64_t roi, struct roi_table *table)
@@ -231,12 +241,41 @@ VECTOR_PROCEDURE(average_bins,
     }
 }
 
+INLINE void take(mask takes, const lanes *from, lanes *to)
+{
+    *to = (lanes)(((mask)*from & takes) | ((mask)*to & ~takes));
+}
+
+/* The same of the largest weighted corners. */
+VECTOR_PROCEDURE(max_bins, (const struct roi_table *table, const float *const *x, float *const *y),
+                 (table, x, y))
+{
+    const float *a = x[0], *b = x[1], *c = x[2], *d = x[3];
+    for (int64_t bin = 0; bin < table->bins; bin++) {
+        const int64_t first = table->first[bin];
+        lanes largest = {0};
+        for (int64_t i = first; i < table->first[bin + 1]; i++) {
+            const struct roi_corners *corners = &table->corners[i];
+            lanes value = {0};
+            for (int k = 0; k < 4 && corners->at[0] != BEYOND; k++) {
+                const int64_t at = corners->at[k];
+                const lanes v = {a[at], b[at], c[at], d[at]}, corner = corners->narrow[k] * v;
+                take((corner > value) | (value != value) | -(k == 0), &corner, &value);
+            }
+            take((value > largest) | -(i == first), &value, &largest);
+        }
+        for (int l = 0; l < LANES; l++)
+            y[l][bin] = largest[l];
+    }
+}
+
 /* Indices as those of pool_planes; scratch has room for the table. */
-static void average_planes(void *context, void *scratch, int64_t begin, int64_t end)
+static void pool_lanes(void *context, void *scratch, int64_t begin, int64_t end)
 {
     const struct roi_job *job = context;
     const int64_t size = job->x->dims[2] * job->x->dims[3], channels = job->channels;
-    struct roi_table table = {.bins = job->attrs->height * job->attrs->width, .first = scratch};
+    struct roi_table table = {
+        .bins = job->attrs->height * job->attrs->width, .first = scratch, .max = job->attrs->max};
     table.corners = (struct roi_corners *)(void *)(table.first + table.bins + 1);
     while (begin < end) {
         int64_t roi = begin / channels, next = (roi + 1) * channels;
@@ -252,7 +291,7 @@ static void average_planes(void *context, void *scratch, int64_t begin, int64_t 
                            (item * channels + plane - roi * channels) * size;
                     y[l] = (float *)job->y->data + plane * table.bins;
                 }
-                average_bins(&table, x, y);
+                (table.max ? max_bins : average_bins)(&table, x, y);
             }
         begin = next;
     }
@@ -307,11 +346,11 @@ static tssa_status *run_RoiAlign(struct kernel_args *args)
     TRY(check_regions(&job, &samples));
     bins = dims[2] * dims[3]; /* of a tensor that is there */
     int64_t cost = bins < 65536 ? bins * (samples < 65536 ? samples : 65536) : INT64_C(1) << 32;
-    if (job.x->dtype == TSSA_FLOAT && !job.attrs->max && bins <= MAX_TABLE &&
-        samples <= MAX_TABLE && bins * samples <= MAX_TABLE) {
+    if (job.x->dtype == TSSA_FLOAT && bins <= MAX_TABLE && samples <= MAX_TABLE &&
+        bins * samples <= MAX_TABLE) {
         size_t bytes = (size_t)(bins + 1) * sizeof(int64_t) +
                        (size_t)(bins * samples) * sizeof(struct roi_corners);
-        return parts_for(args, dims[0] * dims[1], cost, bytes, average_planes, &job);
+        return parts_for(args, dims[0] * dims[1], cost, bytes, pool_lanes, &job);
     }
     struct buffer *values;
     job.dtype = computed_in(job.x->dtype);
