@@ -381,6 +381,34 @@ static void test_policies(void **state)
     }
 }
 
+/* The same in both axes of many planes, whose rows are short. */
+static void test_crop_planes(void **state)
+{
+    (void)state;
+    enum { PLANES = 9, OUT = 3 };
+    const float roi[6] = {0, 0, 0, 1, 2, 2};
+    const int64_t sizes[3] = {PLANES, OUT, OUT};
+    float x[PLANES * 3 * 4];
+    for (int i = 0; i < PLANES * 3 * 4; i++)
+        x[i] = (float)i;
+    struct op_run t;
+    op_begin(&t, IR_OP_Resize, 19);
+    op_string(&t, "mode", "nearest");
+    op_string(&t, "coordinate_transformation_mode", "tf_crop_and_resize");
+    op_float(&t, "extrapolation_value", -1);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){PLANES, 3, 4}, x);
+    op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){6}, roi);
+    op_absent(&t);
+    op_add(&t, TSSA_INT64, 1, (const int64_t[]){3}, sizes);
+    op_go(&t);
+    for (int i = 0; i < PLANES * OUT * OUT; i++) {
+        const int plane = i / (OUT * OUT), row = i / OUT % OUT, column = i % OUT;
+        const float expected = row < 2 && column < 2 ? x[plane * 12 + row * 8 + column * 3] : -1;
+        assert_true(((const float *)t.outputs[0].tensor.data)[i] == expected);
+    }
+    op_close(&t);
+}
+
 /* Beyond the input: the extrapolation value. */
 static void test_crop(void **state)
 {
@@ -454,9 +482,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_interpolation), cmocka_unit_test(test_bits),
         cmocka_unit_test(test_nearest),       cmocka_unit_test(test_nearest_doubles),
-        cmocka_unit_test(test_nearest_axes),  cmocka_unit_test(test_policies),
-        cmocka_unit_test(test_crop),          cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_crop_planes),   cmocka_unit_test(test_nearest_axes),
+        cmocka_unit_test(test_policies),      cmocka_unit_test(test_crop),
+        cmocka_unit_test(test_bytes),         cmocka_unit_test(test_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

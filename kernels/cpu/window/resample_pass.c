@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/cpu/window/resample_pass.h"
 
+#include <string.h>
+
 #include "base/clones.h"
 #include "kernels/cpu/lib/lines.h"
 
@@ -9,6 +11,38 @@
 /* ---- Rows: axes behind the one that is resampled --------------------------------------------- */
 
 #define CHUNK 256 /* sums at a time, in the nearest cache */
+
+/*
+ * A row of one weighted row, or of two. What does not fill a vector is computed together with what
+ * comes before it.
+ */
+#define TWO(name, T, lanes)                                                                        \
+    INLINE void name##_lanes(const T *weight, bool both, const T *a, const T *b, T *to)            \
+    {                                                                                              \
+        lanes sum, x;                                                                              \
+        memcpy(&x, a, sizeof x);                                                                   \
+        sum = 0 + weight[0] * x;                                                                   \
+        if (both) {                                                                                \
+            memcpy(&x, b, sizeof x);                                                               \
+            sum += weight[1] * x;                                                                  \
+        }                                                                                          \
+        memcpy(to, &sum, sizeof sum);                                                              \
+    }                                                                                              \
+    INLINE void name##_of(int64_t n, const T *weight, bool both, const T *a, const T *b, T *to)    \
+    {                                                                                              \
+        const int64_t last = n - (int64_t)(sizeof(lanes) / sizeof(T));                             \
+        for (int64_t i = 0; last < 0 && i < n; i++)                                                \
+            to[i] = both ? (0 + weight[0] * a[i]) + weight[1] * b[i] : 0 + weight[0] * a[i];       \
+        for (int64_t i = 0; i < last; i += (int64_t)(sizeof(lanes) / sizeof(T)))                   \
+            name##_lanes(weight, both, a + i, b + i, to + i);                                      \
+        if (last >= 0)                                                                             \
+            name##_lanes(weight, both, a + last, b + last, to + last);                             \
+    }
+
+typedef float row_floats __attribute__((vector_size(32)));
+typedef double row_doubles __attribute__((vector_size(32)));
+TWO(float_rows, float, row_floats)
+TWO(double_rows, double, row_doubles)
 
 /* Rows [begin, end) of outer * out. An element of weight 0 counts as nothing, even if it is no
  * number. */
@@ -24,10 +58,11 @@
             const int64_t *index = t->index + o * taps;                                            \
             const T *from = (const T *)p->from + outer * p->in * inner;                            \
             T *restrict to = (T *)p->to + row * inner;                                             \
-            if (taps == 2 && weight[0] != 0 && weight[1] != 0 && !t->outside[o]) {                 \
-                const T *a = from + index[0] * inner, *b = from + index[1] * inner;                \
-                for (int64_t i = 0; i < inner; i++)                                                \
-                    to[i] = (0 + weight[0] * a[i]) + weight[1] * b[i];                             \
+            if (taps == 2 && !t->outside[o] && (weight[0] != 0 || weight[1] != 0)) {               \
+                const int one = weight[0] == 0 ? 1 : 0;                                            \
+                const bool both = weight[0] != 0 && weight[1] != 0;                                \
+                name##_of(inner, weight + one, both, from + index[one] * inner,                    \
+                          from + index[1] * inner, to);                                            \
                 continue;                                                                          \
             }                                                                                      \
             for (int64_t first = 0; first < inner; first += CHUNK) {                               \

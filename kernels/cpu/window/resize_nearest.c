@@ -2,6 +2,7 @@
 /*
  * A row is what lies along the last axis that changes, or, where axes behind that do not, a block
  * that is copied as it is. Neighbouring rows that have the same source are copies of one another.
+ * Short rows of many planes are taken as one, of the last two axes.
  */
 #include "kernels/cpu/window/resize_nearest.h"
 
@@ -234,10 +235,48 @@ static int64_t repeats_of(const struct resample_table *table, int64_t n)
     return times;
 }
 
+/* Rows of fewer elements take longer to begin than to make. A table is made in each run: so many
+ * planes at least are worth it, of so many elements at most. */
+#define SHORT_ROW 32
+#define LEAST_PLANES 8
+#define MOST_OF_PLANE 4096
+
+static bool has_short_rows(const struct nearest *work)
+{
+    const int64_t *dims = work->out->dims;
+    return work->along && work->axes > 0 && !work->repeats && work->length < SHORT_ROW &&
+           work->length * dims[work->axes - 1] <= MOST_OF_PLANE &&
+           dims_product(dims, 0, work->axes - 1) >= LEAST_PLANES;
+}
+
+/* The table of a row's axis becomes that of it and the one before. */
+static tssa_status *join_rows(struct kernel_args *args, struct nearest *work,
+                              struct resample_table *plane, struct buffer **memory)
+{
+    const int axis = --work->axes;
+    const struct resample_table *rows = &work->tables[axis], *along = work->along;
+    const int64_t n = work->length * work->out->dims[axis], length = work->length;
+    TRY(kernel_scratch(args, (size_t)n * (sizeof *plane->index + sizeof *plane->outside), memory));
+    *plane = (struct resample_table){.taps = 1, .index = (*memory)->data};
+    plane->outside = (bool *)(plane->index + n);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t row = i / length, column = i % length;
+        plane->index[i] =
+            (rows->index ? rows->index[row] : row) * work->strides[axis] + along->index[column];
+        plane->outside[i] = (rows->index && rows->outside[row]) || along->outside[column];
+        work->leaves |= plane->outside[i];
+    }
+    work->along = plane;
+    work->length = n;
+    return NULL;
+}
+
 tssa_status *resize_nearest(struct kernel_args *args, const struct tensor *in,
                             const struct tensor *out, const struct resample_table *tables,
                             const void *fill)
 {
+    struct resample_table plane;
+    struct buffer *memory = NULL;
     struct nearest work = {.in = in, .out = out, .tables = tables, .fill = fill};
     work.size = dtype_info(in->dtype)->size;
     int last = in->rank - 1;
@@ -258,6 +297,10 @@ tssa_status *resize_nearest(struct kernel_args *args, const struct tensor *in,
         work.twice = isa_level() >= ISA_V3 && work.size == 4 && work.repeats == 2 &&
                      work.whole >= TWICE && work.whole * 2 == work.length && !work.leaves;
     }
-    return parts_for(args, dims_product(out->dims, 0, work.axes), work.length * 2, 0, nearest_rows,
-                     &work);
+    if (has_short_rows(&work))
+        TRY(join_rows(args, &work, &plane, &memory));
+    tssa_status *status = parts_for(args, dims_product(out->dims, 0, work.axes), work.length * 2, 0,
+                                    nearest_rows, &work);
+    buffer_release(memory);
+    return status;
 }
