@@ -17,13 +17,12 @@ struct points {
     int64_t edge[GRID_POINTS], n_edge;     /* some of what they would read is beyond the plane */
 };
 
-static void sort_points(struct points *points, const struct sample_axis *axes, int64_t n)
+/* `count`, of elements along each axis, is a constant to the compiler where there are few. */
+INLINE void sort_by(int count, struct points *points, int64_t n)
 {
-    points->axes = axes;
-    points->n_inside = points->n_edge = 0;
     for (int64_t p = 0; p < n; p++) {
-        const struct sample_axis *row = &axes[2 * p], *column = row + 1;
-        int rows = 0, columns = 0, count = row->count;
+        const struct sample_axis *row = &points->axes[2 * p], *column = row + 1;
+        int rows = 0, columns = 0;
         for (int i = 0; i < count; i++) {
             rows += row->offsets[i] >= 0;
             columns += column->offsets[i] >= 0;
@@ -33,6 +32,16 @@ static void sort_points(struct points *points, const struct sample_axis *axes, i
         else if (rows > 0 && columns > 0)
             points->edge[points->n_edge++] = p;
     }
+}
+
+static void sort_points(struct points *points, const struct sample_axis *axes, int64_t n)
+{
+    points->axes = axes;
+    points->n_inside = points->n_edge = 0;
+    if (axes->count == 2)
+        sort_by(2, points, n);
+    else
+        sort_by(axes->count, points, n);
 }
 
 static float at_edge(const float *plane, const struct sample_axis *row)

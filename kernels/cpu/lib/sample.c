@@ -3,13 +3,27 @@
 
 #include "base/clones.h"
 
+/* Of a mode and a padding that are constants to the compiler. */
+static inline __attribute__((always_inline)) void
+init_all(enum sample_mode mode, enum sample_padding padding, const struct sample_line *line,
+         const double *x, int64_t n, struct sample_axis *axes, int64_t step)
+{
+    struct sample_line same = *line;
+    same.mode = mode;
+    same.padding = padding;
+    for (int64_t i = 0; i < n; i++)
+        sample_axis_make(same, x[i], &axes[i * step]);
+}
+
 VECTOR_PROCEDURE(init_axes,
                  (const struct sample_line *line, const double *x, int64_t n,
                   struct sample_axis *axes, int64_t step),
                  (line, x, n, axes, step))
 {
-    for (int64_t i = 0; i < n; i++)
-        sample_axis_make(*line, x[i], &axes[i * step]);
+    if (line->mode == SAMPLE_LINEAR && line->padding == SAMPLE_ZEROS)
+        init_all(SAMPLE_LINEAR, SAMPLE_ZEROS, line, x, n, axes, step);
+    else
+        init_all(line->mode, line->padding, line, x, n, axes, step);
 }
 
 void sample_axes_init(const struct sample_line *line, const double *x, int64_t n,
