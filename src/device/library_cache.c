@@ -41,6 +41,12 @@ void library_cache_hold(struct library_cache *cache, const struct tensor *weight
         cache->shelf = cache->plan_shelf;
 }
 
+void library_cache_hold_own(struct library_cache *cache, const struct tensor *weights)
+{
+    library_cache_hold(cache, weights);
+    cache->shelf = &cache->own;
+}
+
 /* Under the lock, or where nobody else has the cache. */
 static void hold_weights(struct library_cache *cache)
 {

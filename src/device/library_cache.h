@@ -72,6 +72,9 @@ void library_cache_close(struct library_cache *cache);
  * copy, until the library has packed them, and again whenever it packs them for another problem.
  */
 void library_cache_hold(struct library_cache *cache, const struct tensor *weights);
+/* The same of weights that the kernel has packed in an order of its own: no other step shares what
+ * is made of them. */
+void library_cache_hold_own(struct library_cache *cache, const struct tensor *weights);
 /* Before the kernel reads these weights itself, in a run or in all: from now on they are there. */
 void library_cache_need(struct library_cache *cache);
 

@@ -13,13 +13,14 @@
 #include "base/isa.h"
 #include "device/conv_transpose.h"
 #include "kernels/cpu/contraction/conv.h"
+#include "kernels/cpu/contraction/conv_transpose_rows.h"
 #include "kernels/cpu/lib/add_back.h"
 #include "kernels/cpu/lib/axes.h"
 #include "kernels/cpu/lib/gemm.h"
 #include "kernels/cpu/lib/lines.h"
 
 struct transpose_state {
-    struct library_cache *library;
+    struct library_cache *library; /* constant: of conv_transpose_rows */
     struct conv_transpose_attrs attrs;
     const float *apart; /* constant weights, rows `pitch` elements apart; NULL: as they are */
     int64_t pitch;
@@ -35,8 +36,8 @@ static tssa_status *set_apart(const struct ir_op *op, const struct kernel_setup 
                               struct transpose_state *state)
 {
     const struct tensor *w = ir_value_constant(ir_operand(op, 1));
-    if (isa_level() != ISA_V3 || !w || w->dtype != TSSA_FLOAT || w->rank < 3 ||
-        tensor_bytes(w) > APART_BYTES || tensor_count(w) == 0)
+    if (state->library->constant || isa_level() != ISA_V3 || !w || w->dtype != TSSA_FLOAT ||
+        w->rank < 3 || tensor_bytes(w) > APART_BYTES || tensor_count(w) == 0)
         return NULL;
     const uint64_t start = clock_monotonic();
     const int64_t rows = w->dims[0], row = (int64_t)tensor_count(w) / rows;
@@ -63,12 +64,14 @@ static tssa_status *conv_transpose_prepare(const struct ir_op *op, const struct 
     TRY_ALLOC(state);
     state->apart = NULL;
     TRY(conv_transpose_decode(op, &state->attrs));
-    TRY(set_apart(op, setup, state));
+    const struct tensor *w = ir_value_constant(ir_operand(op, 1));
     state->library = ARENA_NEW(setup->arena, struct library_cache);
     TRY_ALLOC(state->library);
-    library_cache_open(state->library, setup, false);
+    library_cache_open(state->library, setup, conv_transpose_rows_packs(w, state->attrs.groups));
     *result = state;
-    return NULL;
+    if (w)
+        library_cache_hold_own(state->library, w);
+    return set_apart(op, setup, state);
 }
 
 static void conv_transpose_release(const void *state)
@@ -223,6 +226,20 @@ static tssa_status *sum(struct kernel_args *args, const struct job *job, int64_t
     return status;
 }
 
+/* As operands and the job, which has not been told of them yet, say. */
+static struct conv_transpose_rows rows_of(const struct job *job,
+                                          const struct tensor *const operands[3])
+{
+    return (struct conv_transpose_rows){.window = &job->window,
+                                        .batch = operands[0]->dims[0],
+                                        .in_channels = job->in_channels,
+                                        .out_channels = job->out_channels,
+                                        .w = operands[1],
+                                        .bias = operands[2],
+                                        .x = operands[0]->data,
+                                        .y = job->y ? job->y->data : NULL};
+}
+
 static tssa_status *compute(struct kernel_args *args, struct job *job, int64_t batch,
                             const struct tensor *const operands[3])
 {
@@ -266,6 +283,18 @@ static tssa_status *open_job(const struct kernel_args *args, struct job *job,
     return NULL;
 }
 
+static tssa_status *sum_rows(struct kernel_args *args, struct job *job,
+                             const struct tensor *const operands[3], bool *done)
+{
+    const struct conv_transpose_rows rows = rows_of(job, operands);
+    *done = false;
+    if (job->library->constant)
+        TRY(conv_transpose_rows(args, job->library, &rows, done));
+    if (!*done)
+        library_cache_need(job->library);
+    return NULL;
+}
+
 static tssa_status *run_ConvTranspose(struct kernel_args *args)
 {
     const struct tensor *operands[3];
@@ -275,7 +304,9 @@ static tssa_status *run_ConvTranspose(struct kernel_args *args)
     TRY(kernel_output(args, 0, operands[0]->dtype, operands[0]->rank, dims, &job.y));
     if (!job.y || tensor_count(job.y) == 0)
         return NULL;
-    return compute(args, &job, dims[0], operands);
+    bool done;
+    TRY(sum_rows(args, &job, operands, &done));
+    return done ? NULL : compute(args, &job, dims[0], operands);
 }
 
 /* The products that `sum` is made of: of so many channels, and what of a group is left. */
@@ -291,6 +322,12 @@ static tssa_status *conv_transpose_get_ready(struct kernel_args *args)
     TRY(kernel_check_result(operands[0]->dtype, operands[0]->rank, dims));
     if (dims_product(dims, 0, operands[0]->rank) == 0)
         return NULL;
+    bool made = false;
+    const struct conv_transpose_rows rows = rows_of(&job, operands);
+    if (job.library->constant)
+        TRY(conv_transpose_rows_get_ready(args, job.library, &rows, &made));
+    if (made)
+        return NULL;
     TRY(sizes(&job, &bytes, &plane));
     const int64_t together = channels_together(&job), group = job.out_channels / job.groups;
     const struct gemm most = product_of(&job, together), rest = product_of(&job, group % together);
@@ -301,4 +338,5 @@ static tssa_status *conv_transpose_get_ready(struct kernel_args *args)
 const struct kernel cpu_kernel_ConvTranspose = {.prepare = conv_transpose_prepare,
                                                 .run = run_ConvTranspose,
                                                 .get_ready = conv_transpose_get_ready,
-                                                .release = conv_transpose_release};
+                                                .release = conv_transpose_release,
+                                                .packs = 1};
