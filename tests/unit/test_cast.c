@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cast between all types, CastLike, BitCast, Identity; against single-element conversions and
  * tables. */
+/* ctest-isa: v3 base */
 #include <locale.h>
 #include <math.h>
 #include <setjmp.h>
@@ -471,9 +472,42 @@ static void identity_shares(void **state)
     op_close(&run);
 }
 
+/* Many elements side by side give what each gives by itself: random bits, and, so that blocks of
+ * them fit into fewer bits, small numbers with a few of these. */
+static void side_by_side(void **state)
+{
+    enum { COUNT = 300 };
+    struct random random = {77};
+    (void)state;
+    for (int from = 1; from < TSSA_DTYPE_COUNT; from++)
+        for (int to = 1; to < TSSA_DTYPE_COUNT; to++) {
+            if (!convert_supports((tssa_dtype)from) || !convert_supports((tssa_dtype)to))
+                continue;
+            const size_t size = dtype_info((tssa_dtype)from)->size,
+                         result = dtype_info((tssa_dtype)to)->size;
+            char x[COUNT * sizeof(uint64_t)], y[COUNT * sizeof(uint64_t)], one[sizeof(uint64_t)];
+            for (size_t i = 0; i < COUNT; i++) {
+                const int64_t small = random_int(&random, -3, 100);
+                const uint64_t bits = random_bits(&random);
+                convert_elements(1, TSSA_INT64, &small, 1, (tssa_dtype)from, x + i * size, 1,
+                                 &convert_default);
+                if (from != TSSA_BOOL && dtype_info((tssa_dtype)from)->file_bits >= 8 &&
+                    (i < COUNT / 2 || random_chance(&random, 1)))
+                    memcpy(x + i * size, &bits, size);
+            }
+            convert_elements(COUNT, (tssa_dtype)from, x, 1, (tssa_dtype)to, y, 1, &convert_default);
+            for (size_t i = 0; i < COUNT; i++) {
+                convert_elements(1, (tssa_dtype)from, x + i * size, 1, (tssa_dtype)to, one, 1,
+                                 &convert_default);
+                assert_memory_equal(y + i * result, one, result);
+            }
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(side_by_side),
         cmocka_unit_test(every_pair),
         cmocka_unit_test(strided),
         cmocka_unit_test(halves_in_bulk),

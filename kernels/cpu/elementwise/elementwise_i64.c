@@ -4,6 +4,7 @@
 #define T_DTYPE TSSA_INT64
 #define T_TABLE ew_loops_i64
 #define T_IS_SIGNED
+#define T_BY_LEVEL
 #define T_LOWEST INT64_MIN
 #define T_HIGHEST INT64_MAX
 #define T_WIDE uint64_t

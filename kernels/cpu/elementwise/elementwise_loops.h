@@ -7,11 +7,13 @@
  *     T_TABLE      the table to fill, ew_loops_f32
  *     one of T_IS_FLOAT, T_IS_SIGNED, T_IS_UNSIGNED; for integers T_LOWEST, T_HIGHEST
  *     T_IS_FLOAT32 for float, whose functions are of their own
+ *     T_BY_LEVEL   for integers whose rows are compiled once per instruction set, too: of 4 bytes
+ *                  and more, for which there are few instructions without SSE4
  *     T_WIDE       for integers: an unsigned type of 32 bits at least and T's width at least
  *
  * and includes this file. The scalar operations of ir/scalar.def are functions with the names that
- * the rows use. A row is compiled for every type, those of floats once per instruction set; the
- * table drops what the row's element types exclude.
+ * the rows use. A row is compiled for every type, and of floats once per instruction set; the table
+ * drops what the row's element types exclude.
  */
 #include "base/clones.h"
 #include "ir/scalar/ops.h"
@@ -107,11 +109,11 @@
 #define LOOP_PARAMS                                                                                \
     (const struct ew_uniform *shared, int64_t n, void *out, int64_t out_step,                      \
      const void *const *in, const int64_t *in_step)
-#if defined(T_IS_FLOAT)
+#if !defined(T_IS_FLOAT) && !defined(T_BY_LEVEL)
+#define LOOP_FUNCTION(name) static void name LOOP_PARAMS
+#else
 #define LOOP_FUNCTION(name)                                                                        \
     VECTOR_PROCEDURE(name, LOOP_PARAMS, (shared, n, out, out_step, in, in_step))
-#else
-#define LOOP_FUNCTION(name) static void name LOOP_PARAMS
 #endif
 
 #define LOOP_BEGIN(id, R)                                                                          \

@@ -5,6 +5,7 @@
  */
 #include "kernels/cpu/lib/convert.h"
 
+#include "base/clones.h"
 #include "ir/scalar/convert.h"
 #include "kernels/cpu/lib/halves.h"
 
@@ -25,20 +26,31 @@ static inline double to_sticky_double(uint64_t magnitude, bool negative)
 
 /* ---- Direct loops ---------------------------------------------------------------------------- */
 
+/* i32_of_f64 of it: whole numbers below -2^31 are too small for the conversion, too. */
+static inline int32_t i32_of_f32(float x)
+{
+    return x >= -0x1p31F && x < 0x1p31F ? (int32_t)x : INT32_MIN;
+}
+
 typedef void (*convert_loop)(int64_t n, const void *source, int64_t from_step, void *target,
                              int64_t to_step);
 
 #define LOOP(from, from_type, to, to_type, value)                                                  \
+    VECTOR_PROCEDURE(from##_to_##to##_dense, (int64_t n, const from_type *s, to_type *t),          \
+                     (n, s, t))                                                                    \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const from_type v = s[i];                                                              \
+            t[i] = (to_type)(value);                                                               \
+        }                                                                                          \
+    }                                                                                              \
     static void from##_to_##to(int64_t n, const void *source, int64_t from_step, void *target,     \
                                int64_t to_step)                                                    \
     {                                                                                              \
         const from_type *s = source;                                                               \
         to_type *t = target;                                                                       \
         if (from_step == 1 && to_step == 1) {                                                      \
-            for (int64_t i = 0; i < n; i++) {                                                      \
-                const from_type v = s[i];                                                          \
-                t[i] = (to_type)(value);                                                           \
-            }                                                                                      \
+            from##_to_##to##_dense(n, s, t);                                                       \
         } else {                                                                                   \
             for (int64_t i = 0; i < n; i++) {                                                      \
                 const from_type v = s[i * from_step];                                              \
@@ -64,12 +76,12 @@ typedef void (*convert_loop)(int64_t n, const void *source, int64_t from_step, v
 #define FROM_FLOAT(from, type)                                                                     \
     LOOP(from, type, f32, float, v)                                                                \
     LOOP(from, type, f64, double, v)                                                               \
-    LOOP(from, type, i8, int8_t, i32_of_f64((double)v))                                            \
-    LOOP(from, type, i16, int16_t, i32_of_f64((double)v))                                          \
-    LOOP(from, type, i32, int32_t, i32_of_f64((double)v))                                          \
+    LOOP(from, type, i8, int8_t, i32_of_##from(v))                                                 \
+    LOOP(from, type, i16, int16_t, i32_of_##from(v))                                               \
+    LOOP(from, type, i32, int32_t, i32_of_##from(v))                                               \
     LOOP(from, type, i64, int64_t, i64_of_f64((double)v))                                          \
-    LOOP(from, type, u8, uint8_t, i32_of_f64((double)v))                                           \
-    LOOP(from, type, u16, uint16_t, i32_of_f64((double)v))                                         \
+    LOOP(from, type, u8, uint8_t, i32_of_##from(v))                                                \
+    LOOP(from, type, u16, uint16_t, i32_of_##from(v))                                              \
     LOOP(from, type, u32, uint32_t, i64_of_f64((double)v))                                         \
     LOOP(from, type, u64, uint64_t, u64_of_f64((double)v))                                         \
     LOOP(from, type, b8, uint8_t, v != 0)
@@ -117,6 +129,58 @@ static void f32_to_f16(int64_t n, const void *source, int64_t from_step, void *t
 }
 
 /*
+ * Between INT64 and FLOAT, where AVX2 has instructions for 32 bits alone: a block whose elements
+ * all fit into these goes by way of them, with the same results.
+ */
+#define BLOCK 64
+#define BY_HALVES(name, from_type, to_type, mask, beyond, most, half, whole)                       \
+    VECTOR_PROCEDURE(name, (int64_t n, const from_type *s, to_type *t), (n, s, t))                 \
+    {                                                                                              \
+        int64_t i = 0;                                                                             \
+        for (; i + BLOCK <= n; i += BLOCK) {                                                       \
+            mask any = 0;                                                                          \
+            int32_t halves[BLOCK];                                                                 \
+            for (int64_t k = 0; k < BLOCK; k++) {                                                  \
+                const from_type v = s[i + k];                                                      \
+                any |= beyond;                                                                     \
+                halves[k] = half;                                                                  \
+            }                                                                                      \
+            for (int64_t k = 0; any <= (most) && k < BLOCK; k++)                                   \
+                t[i + k] = (to_type)halves[k];                                                     \
+            for (int64_t k = 0; any > (most) && k < BLOCK; k++) {                                  \
+                const from_type v = s[i + k];                                                      \
+                t[i + k] = (to_type)(whole);                                                       \
+            }                                                                                      \
+        }                                                                                          \
+        for (; i < n; i++) {                                                                       \
+            const from_type v = s[i];                                                              \
+            t[i] = (to_type)(whole);                                                               \
+        }                                                                                          \
+    }
+BY_HALVES(f32_to_i64_halves, float, int64_t, uint32_t, !(v >= -0x1p31F && v < 0x1p31F), 0,
+          i32_of_f32(v), i64_of_f64((double)v))
+BY_HALVES(i64_to_f32_halves, int64_t, float, uint64_t, (uint64_t)v + ((uint64_t)1 << 31),
+          UINT32_MAX, (int32_t)v, v)
+
+static void f32_to_i64_by_halves(int64_t n, const void *source, int64_t from_step, void *target,
+                                 int64_t to_step)
+{
+    if (from_step == 1 && to_step == 1)
+        f32_to_i64_halves(n, source, target);
+    else
+        f32_to_i64(n, source, from_step, target, to_step);
+}
+
+static void i64_to_f32_by_halves(int64_t n, const void *source, int64_t from_step, void *target,
+                                 int64_t to_step)
+{
+    if (from_step == 1 && to_step == 1)
+        i64_to_f32_halves(n, source, target);
+    else
+        i64_to_f32(n, source, from_step, target, to_step);
+}
+
+/*
  * Integers of 4 and 2 bits are kept one per byte: as sources they are bytes, as targets low bits.
  */
 #define SIGNED_BITS(v, bits)                                                                       \
@@ -153,6 +217,10 @@ static convert_loop direct_loop(tssa_dtype from, tssa_dtype to)
             return to == TSSA_FLOAT16 ? f32_to_f16 : f32_to_bf16;
         return from != TSSA_DOUBLE ? NULL : to == TSSA_FLOAT16 ? f64_to_f16 : f64_to_bf16;
     }
+    if (from == TSSA_FLOAT && to == TSSA_INT64)
+        return f32_to_i64_by_halves;
+    if (from == TSSA_INT64 && to == TSSA_FLOAT)
+        return i64_to_f32_by_halves;
     if (from == TSSA_INT8 && (to == TSSA_INT4 || to == TSSA_INT2))
         return to == TSSA_INT4 ? i8_to_i4 : i8_to_i2;
     if (from == TSSA_UINT8 && (to == TSSA_UINT4 || to == TSSA_UINT2))
