@@ -17,6 +17,7 @@
 #include "ir/ew_table.h"
 #include "ir/reduction.h"
 #include "ir/scalar.h"
+#include "ir/scalar/f32_fmod.h"
 #include "ir/scalar/f64_exp.h"
 #include "ir/scalar/f64_inverse.h"
 #include "ir/scalar/f64_log.h"
@@ -403,9 +404,43 @@ static void kernels_compute_programs(void **state)
     assert_true(compared[0] >= 20 && compared[1] >= 30);
 }
 
+/* ---- fmod ------------------------------------------------------------------------------------ */
+
+static void expect_fmod(float a, float b)
+{
+    const float ours = f32_fmod(a, b), theirs = fmodf(a, b);
+    if (isnan(theirs) ? !isnan(ours) : f32_bits(ours) != f32_bits(theirs))
+        fail_msg("fmod(%a, %a) is %a, not %a", (double)a, (double)b, (double)ours, (double)theirs);
+}
+
+/* Of any bits; of numbers of similar size; and of what lies beside a multiple. */
+static void test_fmod(void **state)
+{
+    struct random random = {5};
+    (void)state;
+    for (int i = 0; i < 200000; i++) {
+        const uint64_t bits = random_bits(&random);
+        const float a = f32_of((uint32_t)bits), b = f32_of((uint32_t)(bits >> 32));
+        const float near = f32_of((f32_bits(b) & 0x807fffff) | (f32_bits(a) & 0x7f800000));
+        const float small = ldexpf(near, (int)random_int(&random, -30, 3));
+        const float multiple = small * (float)random_int(&random, 1, 1 << 24);
+        expect_fmod(a, b);
+        expect_fmod(a, near);
+        expect_fmod(a, small);
+        expect_fmod(multiple, small);
+        expect_fmod(nextafterf(multiple, 0), small);
+        expect_fmod(nextafterf(multiple, INFINITY), small);
+    }
+    const float special[] = {0, -0.0F, 1, -1, INFINITY, -INFINITY, NAN, 0x1p-149F, 0x1.fffffep127F};
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+        for (size_t k = 0; k < sizeof special / sizeof *special; k++)
+            expect_fmod(special[i], special[k]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fmod),
         cmocka_unit_test(rows_are_programs),
         cmocka_unit_test(kernels_compute_programs),
     };

@@ -184,8 +184,13 @@ static int64_t walk_row(const struct scale_walk *walk, int64_t n, int64_t *index
 
 static void spread(const float *values, int64_t index, int64_t step, int64_t n, float *to)
 {
-    for (int64_t i = 0; i < n; i++)
-        to[i] = values[index + i * step];
+    const float *from = values + index, first = *from;
+    if (step == 0)
+        for (int64_t i = 0; i < n; i++)
+            to[i] = first;
+    else
+        for (int64_t i = 0; i < n; i++)
+            to[i] = from[i * step];
 }
 
 /* Of each element of a chunk. */

@@ -9,6 +9,7 @@
  *     T_WIDE       for integers: an unsigned type of 32 bits at least and T's width at least
  */
 #include "ir/scalar/f32_exp.h"
+#include "ir/scalar/f32_fmod.h"
 #include "ir/scalar/f32_log.h"
 #include "ir/scalar/f32_trig.h"
 #include "ir/scalar/f32_wide.h"
@@ -79,10 +80,11 @@ BINARY(DIV, a / b)
 /* NaN if one is. Written so that gcc makes vectors of one in another, where that is a. */
 BINARY(MIN, b != b ? b : a > b ? b : a)
 BINARY(MAX, b != b ? b : a < b ? b : a)
-BINARY(FMOD, fmod((double)a, (double)b))
 #if defined(T_IS_FLOAT32)
+BINARY(FMOD, f32_fmod(a, b))
 BINARY(POW, f32_pow(a, b))
 #else
+BINARY(FMOD, fmod((double)a, (double)b))
 BINARY(POW, f64_pow((double)a, (double)b))
 #endif
 INLINE T MOD(T a, T b)
