@@ -246,6 +246,8 @@ INLINE void take(mask takes, const lanes *from, lanes *to)
     *to = (lanes)(((mask)*from & takes) | ((mask)*to & ~takes));
 }
 
+#define IS_NAN(x) ((x) != (x))
+
 /* The same of the largest weighted corners. */
 VECTOR_PROCEDURE(max_bins, (const struct roi_table *table, const float *const *x, float *const *y),
                  (table, x, y))
@@ -260,7 +262,7 @@ VECTOR_PROCEDURE(max_bins, (const struct roi_table *table, const float *const *x
             for (int k = 0; k < 4 && corners->at[0] != BEYOND; k++) {
                 const int64_t at = corners->at[k];
                 const lanes v = {a[at], b[at], c[at], d[at]}, corner = corners->narrow[k] * v;
-                take((corner > value) | (value != value) | -(k == 0), &corner, &value);
+                take((corner > value) | IS_NAN(value) | -(k == 0), &corner, &value);
             }
             take((value > largest) | -(i == first), &value, &largest);
         }
