@@ -66,7 +66,7 @@ static tssa_status *fill(struct kernel_args *args, const struct pool_sum_loops *
                          double *counts, struct pool_divisors *divisors)
 {
     const size_t row_bytes = (size_t)rows * sizeof *divisors->row;
-    int64_t *row = (int64_t *)(counts + rows + pitch);
+    int64_t *row = (int64_t *)(void *)(counts + rows + pitch);
     size_t bytes;
     count_rows(w, include_pad, counts);
     const int64_t n = number_counts(counts, rows, row);
