@@ -100,6 +100,38 @@ static bool lies_apart(const struct gir_kernel *kernel, const struct gir_code *c
            arg->moves != GIR_STAYS;
 }
 
+/* Operations of a step, of which conversions between bytes and floats are two. */
+static uint32_t work_of(const struct gir_code *code)
+{
+    static const uint8_t works[SCALAR_COUNT_OF_IDS] = {
+#define SCALAR(name, n, kind, work, meaning) [SCALAR_##name] = (work),
+#include "ir/scalar.def"
+#undef SCALAR
+    };
+    return code->op == GIR_SCALAR ? works[code->scalar] : code->op == GIR_CONVERT ? 2 : 0;
+}
+
+/* Operations in an element of a row that take longer than to store what they come to, and to load
+ * it in another walk. */
+#define LONG_WORK 8
+
+/* Marks floats of rows that so many operations lead to, those that several lead through again and
+ * again counted as often. */
+static void find_worked(const struct gir_kernel *kernel, const struct gir_when *when,
+                        bool *takes_long)
+{
+    uint32_t works[GIR_MAX_CODES];
+    for (uint32_t i = 0; i < kernel->n_codes; i++) {
+        const struct gir_code *code = &gir_codes(kernel)[i];
+        works[i] = when[i].varies ? work_of(code) : 0;
+        for (uint32_t k = 0; when[i].varies && k < gir_n_operands(code); k++)
+            works[i] += works[code->operands[k]];
+        works[i] = works[i] < LONG_WORK ? works[i] : LONG_WORK;
+        takes_long[i] |=
+            works[i] == LONG_WORK && dtype_in(T_F32F64, code->type) && !gir_has_effect(code);
+    }
+}
+
 /* Marks functions, and quotients of what these compute (a sigmoid): one of them takes longer than a
  * load, and is kept in the function's place. So is what is loaded of columns. */
 static void find_long(const struct gir_kernel *kernel, const struct gir_when *when,
@@ -116,6 +148,8 @@ static void find_long(const struct gir_kernel *kernel, const struct gir_when *wh
         takes_long[i] = gir_is_call(code) || lies_apart(kernel, code) ||
                         (of_call[i] && divides && dtype_in(T_F32F64, code->type));
     }
+    if (kernel->whole_rows && !kernel->grid)
+        find_worked(kernel, when, takes_long);
 }
 
 /* What takes long is computed once, in the first pass that needs it. What only such needs as is

@@ -35,12 +35,59 @@ static uint32_t quantize(struct gir_maker *maker, const struct ir_op *op, const 
     return gir_make_as(maker, hold(maker, SCALAR_LT, value, high), to);
 }
 
+static bool is_scalar(const struct gir_maker *maker, uint32_t value, enum scalar_id id)
+{
+    const struct gir_code *code = &maker->codes[value];
+    return code->op == GIR_SCALAR && code->scalar == id && code->type == TSSA_FLOAT;
+}
+
+/* Is it what `hold` makes of another value, which it then is? */
+static bool is_held(struct gir_maker *maker, enum scalar_id compares, uint32_t bound,
+                    uint32_t *value)
+{
+    if (!is_scalar(maker, *value, SCALAR_SEL))
+        return false;
+    const uint32_t within = maker->codes[*value].operands[1];
+    if (hold(maker, compares, within, bound) != *value)
+        return false;
+    *value = within;
+    return true;
+}
+
+/* Is it no fraction and not -0, as the sum of a rounded number and of one that was an integer? */
+static bool is_whole(const struct gir_maker *maker, uint32_t value)
+{
+    if (!is_scalar(maker, value, SCALAR_ADD))
+        return false;
+    const struct gir_code *zero = &maker->codes[maker->codes[value].operands[1]];
+    return is_scalar(maker, maker->codes[value].operands[0], SCALAR_ROUND) &&
+           (zero->op == GIR_CONSTANT
+                ? zero->bits == 0
+                : zero->op == GIR_CONVERT && dtype_in(T_INT, maker->codes[zero->operands[0]].type));
+}
+
+/* What was quantized, as a float: that which became an integer is there still, and is the same. */
+static uint32_t as_float(struct gir_maker *maker, uint32_t value)
+{
+    const struct gir_code code = maker->why ? (struct gir_code){0} : maker->codes[value];
+    const tssa_dtype type = (tssa_dtype)code.type;
+    if (code.op == GIR_CONVERT && dtype_in(T_INT, type)) {
+        const uint32_t low = gir_make_as(maker, gir_make_bound(maker, type, true), TSSA_FLOAT),
+                       high = gir_make_as(maker, gir_make_bound(maker, type, false), TSSA_FLOAT);
+        uint32_t from = code.operands[0];
+        if (!maker->why && is_held(maker, SCALAR_LT, high, &from) &&
+            is_held(maker, SCALAR_GT, low, &from) && is_whole(maker, from))
+            return code.operands[0];
+    }
+    return gir_make_as(maker, value, TSSA_FLOAT);
+}
+
 uint32_t gir_make_quantization(struct gir_maker *maker, const struct ir_op *op,
                                const uint32_t *operands)
 {
     if (ir_op_is(op, IR_OP_QuantizeLinear))
         return quantize(maker, op, operands);
-    const uint32_t x = gir_make_as(maker, operands[0], TSSA_FLOAT);
+    const uint32_t x = as_float(maker, operands[0]);
     return make(maker, SCALAR_MUL, make(maker, SCALAR_SUB, x, zero_of(maker, op, operands)),
                 operands[1]);
 }

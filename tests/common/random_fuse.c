@@ -120,6 +120,11 @@ static void add_quantized(struct writer *w, int value, int from, tssa_dtype dtyp
     text_printf(&w->text.ops, "%%v%d = %s(%%v%d, %%scale%d", value,
                 dtype == TSSA_FLOAT ? "DequantizeLinear" : "QuantizeLinear", from, value);
     text_printf(&w->text.ops, has_zero ? ", %%zero%d)\n" : ")\n", value);
+    if (dtype == TSSA_FLOAT || w->n_values == MAX_VALUES || random_chance(&w->random, 50))
+        return;
+    const int back = add_value(w, TSSA_FLOAT, w->values[value].full);
+    text_printf(&w->text.ops, "%%v%d = DequantizeLinear(%%v%d, %%scale%d", back, value, value);
+    text_printf(&w->text.ops, has_zero ? ", %%zero%d)\n" : ")\n", value);
 }
 
 static int add_converted(struct writer *w, int from, tssa_dtype dtype)

@@ -208,6 +208,35 @@ static LLVMValue integer_to_integer(const struct emitter *e, LLVMValue x, tssa_d
     return emit_cast(e, width_of(to) < width_of(from) ? LLVM_TRUNC : widen, x, emit_type(e, to));
 }
 
+/* Is the step SEL(y compares bound, y, bound), of an integer of two bytes at most? */
+static bool is_held(const struct emitter *e, uint32_t step, enum scalar_id compares)
+{
+    const struct gir_code *codes = gir_codes(e->kernel), *code = &codes[step];
+    if (code->op != GIR_SCALAR || code->scalar != SCALAR_SEL)
+        return false;
+    const struct gir_code *test = &codes[code->operands[0]], *bound = &codes[code->operands[2]];
+    if (test->op != GIR_SCALAR || test->scalar != compares ||
+        test->operands[0] != code->operands[1] || test->operands[1] != code->operands[2] ||
+        bound->op != GIR_CONVERT)
+        return false;
+    bound = &codes[bound->operands[0]];
+    return bound->op == GIR_CONSTANT && width_of(bound->type) <= 16;
+}
+
+/* Of a float that is held between the bounds of integers of two bytes at most, as quantizing does.
+ * NULL: it is not. */
+static LLVMValue emit_held(const struct emitter *e, const struct gir_code *code, LLVMValue x)
+{
+    const uint32_t from = code->operands[0];
+    const struct gir_code *high = &gir_codes(e->kernel)[from];
+    if (high->type != TSSA_FLOAT || width_of(code->type) > 16 || code->type == TSSA_BOOL ||
+        code->type == TSSA_FLOAT16 || code->type == TSSA_BFLOAT16 || !is_held(e, from, SCALAR_LT) ||
+        !is_held(e, high->operands[1], SCALAR_GT))
+        return NULL;
+    LLVMValue whole = emit_cast(e, LLVM_FP_TO_SI, x, emit_type(e, TSSA_INT32));
+    return emit_cast(e, LLVM_TRUNC, whole, emit_type(e, code->type));
+}
+
 LLVMValue emit_convert(struct emitter *e, LLVMValue x, tssa_dtype from, tssa_dtype to)
 {
     if (from == TSSA_FLOAT16 || from == TSSA_BFLOAT16)
@@ -225,6 +254,13 @@ LLVMValue emit_convert(struct emitter *e, LLVMValue x, tssa_dtype from, tssa_dty
     if (is_float(to))
         return emit_cast(e, is_signed(from) ? LLVM_SI_TO_FP : LLVM_UI_TO_FP, x, emit_type(e, to));
     return integer_to_integer(e, x, from, to);
+}
+
+static LLVMValue emit_conversion(struct emitter *e, const struct gir_code *code, LLVMValue x,
+                                 tssa_dtype from)
+{
+    LLVMValue held = emit_held(e, code, x);
+    return held ? held : emit_convert(e, x, from, code->type);
 }
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
@@ -460,7 +496,7 @@ void emit_step(struct emitter *e, uint32_t i)
     else if (code->op == GIR_CONSTANT)
         value = emit_constant(e, code->type, code->bits);
     else if (code->op == GIR_CONVERT)
-        value = emit_convert(e, operands[0], type, code->type);
+        value = emit_conversion(e, code, operands[0], type);
     else if (gir_is_call(code))
         value = emit_function_or_call(e, code, operands[0]);
     else
