@@ -4,11 +4,14 @@
 
 #include <string.h>
 
+#include "base/integers.h"
 #include "gir/alignment.h"
+#include "gir/form.h"
 #include "gir/mapper.h"
 #include "gir/rows.h"
 #include "gir/view.h"
 #include "ir/fuse.h"
+#include "ir/quantization.h"
 #include "ir/row.h"
 
 struct builder {
@@ -19,6 +22,7 @@ struct builder {
     struct gir_maker maker;
     struct gir_arg args[GIR_MAX_ARGS];
     uint32_t n_args;
+    uint32_t scales[GIR_MAX_ARGS];  /* per argument that is a zero point: its scale's step */
     uint32_t first_value, n_values; /* ids of the values of the block */
     uint32_t *steps;                /* per value of the block */
     bool *dropped;                  /* per value of the block: it is without the row's axes */
@@ -210,11 +214,18 @@ static uint32_t *step_of(const struct builder *b, const struct ir_value *value)
     return &b->steps[value->id - b->first_value];
 }
 
-/* Whether anything but accesses needs it. */
+/* Is it used as the zero point of elements, which add_zero loads? */
+static bool is_zero(const struct ir_use *use)
+{
+    return ir_quantizes_elements(use->user) && use->user->n_operands == 3 &&
+           use == &use->user->operands[2];
+}
+
+/* Whether anything but accesses and what has it as a zero point needs it. */
 static bool is_read(const struct ir_value *param)
 {
     for (const struct ir_use *use = param->uses; use; use = use->next)
-        if (!ir_op_is(use->user, IR_OP_access))
+        if (!ir_op_is(use->user, IR_OP_access) && !is_zero(use))
             return true;
     return false;
 }
@@ -223,10 +234,12 @@ static void add_load(struct builder *b, const struct ir_value *value, uint32_t i
 {
     const uint32_t arg = b->n_args;
     add_arg(b, value, index, false);
-    if (!b->maker.why)
-        *step_of(b, value) = gir_make(
-            &b->maker,
-            (struct gir_code){.op = GIR_LOAD, .type = (uint8_t)loaded_as(b, arg), .bits = arg});
+    if (b->maker.why)
+        return;
+    b->scales[arg] = GIR_NONE;
+    *step_of(b, value) = gir_make(
+        &b->maker,
+        (struct gir_code){.op = GIR_LOAD, .type = (uint8_t)loaded_as(b, arg), .bits = arg});
 }
 
 static void add_param(struct builder *b, const struct ir_value *param)
@@ -293,6 +306,27 @@ static uint32_t make_op(struct gir_maker *maker, const struct ir_op *op, const u
     return rows ? gir_make_row_op(maker, op, operands) : gir_make_op(maker, op, operands);
 }
 
+/*
+ * A zero point, a small number that often happens to be the same one as others: it is an argument
+ * of its own for each scale, so that layers of a network have the same kernel nevertheless.
+ */
+static uint32_t add_zero(struct builder *b, const struct ir_op *op)
+{
+    const struct ir_value *zero = ir_operand(op, 2);
+    const uint32_t scale = *step_of(b, ir_operand(op, 1)), arg = b->n_args;
+    if (!zero || !zero->block)
+        return zero ? *step_of(b, zero) : GIR_NONE;
+    for (uint32_t i = 0; i < b->n_args; i++)
+        if (b->space->places[i].index == zero->index && b->scales[i] == scale)
+            return gir_make(
+                &b->maker,
+                (struct gir_code){.op = GIR_LOAD, .type = (uint8_t)loaded_as(b, i), .bits = i});
+    add_load(b, zero, zero->index);
+    if (!b->maker.why)
+        b->scales[arg] = scale;
+    return *step_of(b, zero);
+}
+
 static void add_op(struct builder *b, const struct ir_op *op)
 {
     uint32_t operands[GIR_MAX_ARGS];
@@ -305,7 +339,9 @@ static void add_op(struct builder *b, const struct ir_op *op)
         return;
     }
     for (uint32_t i = 0; i < op->n_operands; i++)
-        operands[i] = ir_operand(op, i) ? *step_of(b, ir_operand(op, i)) : GIR_NONE;
+        operands[i] = is_zero(&op->operands[i]) ? add_zero(b, op)
+                      : ir_operand(op, i)       ? *step_of(b, ir_operand(op, i))
+                                                : GIR_NONE;
     *step_of(b, &op->results[0]) = make_op(&b->maker, op, operands);
 }
 
@@ -373,6 +409,20 @@ static uint32_t count_reductions(const struct gir_maker *maker)
     return n;
 }
 
+/* What form it has in every run, where it is not left to the calls: half of the code is then not
+ * made. */
+static uint32_t form_of(const struct builder *b)
+{
+    int64_t length = 1, dim;
+    for (int i = b->like->rank - b->space->row; i < b->like->rank; i++)
+        if (!dim_is_const(b->like->dims[i], &dim) || !i64_mul(length, dim, &length))
+            return 0;
+    for (uint32_t i = 0; i < b->n_args; i++)
+        if (b->args[i].moves == GIR_STRIDED)
+            return 0;
+    return b->space->row && length > GIR_FORM_LONGEST_ROW ? GIR_FORM_ROWS_ALONG : 0;
+}
+
 static tssa_status *copy_out(const struct builder *b, const tssa_allocator *allocator,
                              struct gir_kernel **kernel)
 {
@@ -384,7 +434,8 @@ static tssa_status *copy_out(const struct builder *b, const tssa_allocator *allo
                                 .size = (uint32_t)(sizeof *made + args + codes),
                                 .n_args = b->n_args,
                                 .n_codes = b->maker.n,
-                                .whole_rows = b->space->row > 0};
+                                .whole_rows = b->space->row > 0,
+                                .form = form_of(b)};
     memcpy(made + 1, b->args, args);
     memcpy((char *)(made + 1) + args, b->maker.codes, codes);
     *kernel = made;

@@ -126,7 +126,8 @@ static void put_other_form(const struct explaining *x, const struct gir_kernel *
     const bool is_across = work->form == GIR_FORM_ROWS_ACROSS;
     text_puts(x->text, is_across ? "; along lanes" : "; across lanes");
     if (!is_across && !across.room) {
-        text_puts(x->text, ": no room for rows so wide");
+        text_puts(x->text, kernel->form ? ": never, so long are they in every run"
+                                        : ": no room for rows so wide");
         return;
     }
     if (!is_across && extent->length > (double)across.room) {

@@ -4,7 +4,6 @@
 
 /* Elements of the longest rows that are across, as bench/bench_forms.c measured. */
 #define PLANE_ROW GIR_MAX_PLANES /* of planes, whose rows are side by side */
-#define LONGEST_ROW 64           /* where a function is once for a row, or it is asked for */
 #define LONG_ROW 48              /* where elements take long */
 #define SHORT_ROW 28             /* else */
 #define SHORT_MASKED 16          /* else, with masks, where something is reduced */
@@ -148,7 +147,7 @@ static uint64_t longest(const struct gir_kernel *kernel, const struct gir_when *
 {
     const bool masks = register_bytes >= MASK_REGISTER_BYTES;
     if (kernel->form == GIR_FORM_ROWS_ACROSS || calls_once(kernel, when))
-        return LONGEST_ROW;
+        return GIR_FORM_LONGEST_ROW; /* a function once for a row, or it is asked for */
     if (takes_long(kernel, masks))
         return LONG_ROW;
     if (!masks)
@@ -176,7 +175,7 @@ struct gir_across gir_find_across(const struct gir_kernel *kernel, const struct 
         bytes_across(kernel, when, room) > MOST_BYTES)
         return across;
     across.room = across.longest = room;
-    across.but = across.planes || room == LONGEST_ROW ? UINT64_MAX : GIR_FORM_LANES;
+    across.but = across.planes || room == GIR_FORM_LONGEST_ROW ? UINT64_MAX : GIR_FORM_LANES;
     across.fewest = across.planes ? LEAST_PLANE_ROWS : LEAST_ROWS;
     across.times = times_of(kernel, &across, register_bytes >= MASK_REGISTER_BYTES);
     return across;

@@ -30,6 +30,8 @@ enum gir_form {
 #define GIR_FORM_LANES 32 /* rows that are across at a time, elements of a vector of long ones */
 /* Elements of a long row that a block reduces at a time: 64 steps of its lanes. */
 #define GIR_FORM_STRETCH 2048
+/* Elements of the longest rows that are across, but for those of planes. */
+#define GIR_FORM_LONGEST_ROW 64
 #define GIR_FORM_TILE 16 /* elements of a row that are moved together where it becomes lanes */
 
 /* Of whole rows. */

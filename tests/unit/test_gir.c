@@ -20,6 +20,7 @@
 #include "common/random_loops.h"
 #include "common/random_rows.h"
 #include "common/random_scans.h"
+#include "gir/form.h"
 #include "ir/fuse.h"
 
 static struct gir_kernel *build(const char *text, struct gir_space *space, const char **why)
@@ -168,6 +169,133 @@ static void texts_of_rows(void **state)
                 "%9 = convert %8 : i64\n"
                 "store 1 %1\n"
                 "store 2 %9\n");
+}
+
+/* ---- Bytes ----------------------------------------------------------------------------------- */
+
+#define TWO_SCALES "%x: f32[N], %s: f32[], %z: u8[], %t: f32[]"
+#define TWICE(zero)                                                                                \
+    "%q = QuantizeLinear(%p, %a, %b) %d = DequantizeLinear(%q, %a, %b) "                           \
+    "%r = Relu(%d) %e = QuantizeLinear(%r, %c, " zero ") return(%e)"
+
+static void texts_of_bytes(void **state)
+{
+    (void)state;
+    /* What is quantized and dequantized has never been a byte. Its zero point is another argument
+     * for another scale. */
+    expect_text(FUSED_GRAPH(TWO_SCALES, "%x, %s, %z, %t",
+                            "%p: f32[N], %a: f32[], %b: u8[], %c: f32[]) { " TWICE("%b"), "%y"),
+                "args 0: f32 moves, 1: f32, 2: f32, 3: u8, 4: u8, 5: u8 result\n"
+                "%0 = load 0 : f32\n"
+                "%1 = load 1 : f32\n"
+                "%2 = load 2 : f32\n"
+                "%3 = load 3 : u8\n"
+                "%4 = 0 : u8\n"
+                "%5 = convert %4 : f32\n"
+                "%6 = 255 : u8\n"
+                "%7 = convert %6 : f32\n"
+                "%8 = DIV %0 %1 : f32\n"
+                "%9 = ROUND %8 : f32\n"
+                "%10 = convert %3 : f32\n"
+                "%11 = ADD %9 %10 : f32\n"
+                "%12 = GT %11 %5 : bool\n"
+                "%13 = SEL %12 %11 %5 : f32\n"
+                "%14 = LT %13 %7 : bool\n"
+                "%15 = SEL %14 %13 %7 : f32\n"
+                "%16 = SUB %15 %10 : f32\n"
+                "%17 = MUL %16 %1 : f32\n"
+                "%18 = 0 : f32\n"
+                "%19 = MAX %17 %18 : f32\n"
+                "%20 = load 4 : u8\n"
+                "%21 = DIV %19 %2 : f32\n"
+                "%22 = ROUND %21 : f32\n"
+                "%23 = convert %20 : f32\n"
+                "%24 = ADD %22 %23 : f32\n"
+                "%25 = GT %24 %5 : bool\n"
+                "%26 = SEL %25 %24 %5 : f32\n"
+                "%27 = LT %26 %7 : bool\n"
+                "%28 = SEL %27 %26 %7 : f32\n"
+                "%29 = convert %28 : u8\n"
+                "store 5 %29\n");
+    /* What was a byte before is converted. */
+    expect_text(FUSED_GRAPH("%x: i8[N], %s: f32[]", "%x, %s",
+                            "%p: i8[N], %a: f32[]) { %d = DequantizeLinear(%p, %a) "
+                            "%q = QuantizeLinear(%d, %a) {output_dtype = 3} return(%q)",
+                            "%y"),
+                "args 0: i8 moves, 1: f32, 2: i8 result on 0\n"
+                "%0 = load 0 : i8\n"
+                "%1 = load 1 : f32\n"
+                "%2 = convert %0 : f32\n"
+                "%3 = 0 : f32\n"
+                "%4 = SUB %2 %3 : f32\n"
+                "%5 = MUL %4 %1 : f32\n"
+                "%6 = -128 : i8\n"
+                "%7 = convert %6 : f32\n"
+                "%8 = 127 : i8\n"
+                "%9 = convert %8 : f32\n"
+                "%10 = DIV %5 %1 : f32\n"
+                "%11 = ROUND %10 : f32\n"
+                "%12 = ADD %11 %3 : f32\n"
+                "%13 = GT %12 %7 : bool\n"
+                "%14 = SEL %13 %12 %7 : f32\n"
+                "%15 = LT %14 %9 : bool\n"
+                "%16 = SEL %15 %14 %9 : f32\n"
+                "%17 = convert %16 : i8\n"
+                "store 2 %17\n");
+}
+
+/* Kernels of layers whose zero points are the same number by chance, and of others. */
+static void zero_points_by_chance(void **state)
+{
+    (void)state;
+    struct gir_space one_space, two_space;
+    const char *why;
+    struct gir_kernel *one =
+        build(FUSED_GRAPH(TWO_SCALES, "%x, %s, %z, %t",
+                          "%p: f32[N], %a: f32[], %b: u8[], %c: f32[]) { " TWICE("%b"), "%y"),
+              &one_space, &why);
+    struct gir_kernel *two = build(
+        FUSED_GRAPH(TWO_SCALES ", %w: u8[]", "%x, %s, %z, %t, %w",
+                    "%p: f32[N], %a: f32[], %b: u8[], %c: f32[], %f: u8[]) { " TWICE("%f"), "%y"),
+        &two_space, &why);
+    assert_non_null(one);
+    assert_non_null(two);
+    assert_int_equal(one->size, two->size);
+    assert_memory_equal(one, two, one->size);
+    assert_int_equal(one_space.places[4].index, 2);
+    assert_int_equal(two_space.places[4].index, 4);
+    allocator_free(&allocator_default, one);
+    allocator_free(&allocator_default, two);
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+#define CENTERED(type, op)                                                                         \
+    FUSED_GRAPH("%x: " type ", %s: f32[]", "%x, %s",                                               \
+                "%p: " type ", %a: f32[]) { %k = Constant() {value = i64[1] [1]} " op              \
+                " %m = ReduceMean(%v, %k) %d = Sub(%v, %m) return(%d)",                            \
+                "%y")
+
+/* What several walks of a row need is kept where it is more than a few operations; and rows that
+ * are long in every run have one form. */
+static void expect_row(const char *text, size_t kept, uint32_t form)
+{
+    struct gir_space space;
+    const char *why;
+    struct gir_kernel *kernel = build(text, &space, &why);
+    assert_non_null(kernel);
+    assert_int_equal(gir_kept_bytes(kernel), kept);
+    assert_int_equal(kernel->form, form);
+    allocator_free(&allocator_default, kernel);
+}
+
+static void rows(void **state)
+{
+    (void)state;
+    expect_row(CENTERED("f32[N, C]", "%v = Mul(%p, %a)"), 0, 0);
+    expect_row(CENTERED("f32[N, C]", "%u = Div(%p, %a) %w = Div(%u, %p) %v = Add(%w, %p)"), 4, 0);
+    expect_row(CENTERED("f32[N, 64]", "%v = Mul(%p, %a)"), 0, 0);
+    expect_row(CENTERED("f32[N, 65]", "%v = Mul(%p, %a)"), 0, GIR_FORM_ROWS_ALONG);
 }
 
 /* ---- Planes ---------------------------------------------------------------------------------- */
@@ -449,6 +577,9 @@ int main(void)
         cmocka_unit_test(texts),
         cmocka_unit_test(texts_of_rows),
         cmocka_unit_test(texts_of_compositions),
+        cmocka_unit_test(texts_of_bytes),
+        cmocka_unit_test(zero_points_by_chance),
+        cmocka_unit_test(rows),
         cmocka_unit_test(planes),
         cmocka_unit_test(refused_planes),
         cmocka_unit_test(refusals),
