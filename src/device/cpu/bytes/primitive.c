@@ -16,7 +16,7 @@
 #include "device/cpu/bytes/tiles.h"
 #include "device/cpu/bytes/winograd.h"
 
-#define MOST_TERMS 640 /* of a stretch: a panel of it is half of a first cache */
+#define MOST_TERMS 768 /* of a stretch: a panel of it is three quarters of a first cache */
 #define MOST_ROWS 384  /* of a block, which is a part of a second cache */
 #define FEW_ROWS 144
 #define MOST_PANELS 24 /* whose sums are kept from one stretch to the next */
@@ -99,6 +99,29 @@ static int columns_of(const struct primitive *p, int64_t panel)
     return (int)least(p->columns - panel * TILE_COLUMNS, TILE_COLUMNS);
 }
 
+/* A panel's weights, which are packed. */
+static const int8_t *panel_at(const struct job *job, const struct stretch *s, int64_t panel,
+                              int64_t term)
+{
+    const struct primitive *p = job->p;
+    return job->weights +
+           ((s->group * p->panels + panel) * tile_terms(p->terms) + term) * TILE_COLUMNS;
+}
+
+/* What is read behind this panel: the next one, of the last one the first of the next stretch. */
+static void find_next(const struct job *job, const struct stretch *s, int64_t panel,
+                      struct tile_panel *tile)
+{
+    const struct primitive *p = job->p;
+    const bool is_last = panel + 1 == s->end_panel;
+    const int64_t begin = is_last ? s->end : s->begin,
+                  end = is_last ? least(s->end + p->stretch, p->terms) : s->end;
+    if (p->is_product || begin >= end)
+        return;
+    tile->next = panel_at(job, s, is_last ? s->first_panel : panel + 1, begin);
+    tile->next_bytes = tile_terms(end - begin) * TILE_COLUMNS;
+}
+
 static void find_panel(const struct job *job, const struct stretch *s, int64_t panel, int16_t *b)
 {
     const struct primitive *p = job->p;
@@ -108,11 +131,7 @@ static void find_panel(const struct job *job, const struct stretch *s, int64_t p
                   job->weights + s->begin * p->b_row + panel * TILE_COLUMNS * p->b_column, p->b_row,
                   p->b_column, p->b_zero, b);
     else
-        tile_widen(tile_terms(terms) * TILE_COLUMNS,
-                   job->weights +
-                       ((s->group * p->panels + panel) * tile_terms(p->terms) + s->begin) *
-                           TILE_COLUMNS,
-                   b);
+        tile_widen(tile_terms(terms) * TILE_COLUMNS, panel_at(job, s, panel, s->begin), b);
 }
 
 /* What sums of a panel begin with: in the first stretch its bias. */
@@ -144,6 +163,7 @@ static void multiply_panel(const struct job *job, const struct part *part, const
         sink_quantizer(&job->sink, channel, columns, &quantizer);
         tile.quantizer = &quantizer;
     }
+    find_next(job, s, panel, &tile);
     tile_multiply(&tile);
     if (s->end == p->terms && !tile.bytes)
         sink_store(&job->sink, channel, columns, s->row, s->rows, tile.sums);

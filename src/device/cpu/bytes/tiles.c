@@ -209,6 +209,7 @@ VECTOR_V3 INLINE void crossed_tile(const struct tile_panel *p, int64_t row, int 
     const __m256i *b = (const void *)p->b;
     row_sums sums[CROSSED_ROWS];
     begin_rows(p, row, rows, true, sums);
+#pragma GCC unroll 2
     for (int64_t i = 0; i < p->terms; i += TILE_TERMS, a += TILE_TERMS, b += TILE_TERMS) {
 #pragma GCC unroll 4
         for (int r = 0; r < rows; r++) {
@@ -225,11 +226,35 @@ VECTOR_V3 INLINE void crossed_tile(const struct tile_panel *p, int64_t row, int 
     end_rows(p, row, rows, sums);
 }
 
+#define LINE 64 /* bytes, of a cache */
+
+/* What is read next, of which each tile fetches so many lines, to the second cache. */
+struct fetching {
+    const char *at, *end;
+    int64_t lines;
+};
+
+static struct fetching begin_fetching(const struct tile_panel *p, int rows)
+{
+    const int64_t tiles = (p->rows + rows - 1) / rows, lines = (p->next_bytes + LINE - 1) / LINE;
+    const char *next = p->next;
+    return (struct fetching){next, next ? next + p->next_bytes : next, (lines + tiles - 1) / tiles};
+}
+
+INLINE void fetch_some(struct fetching *f)
+{
+    for (int64_t i = 0; i < f->lines && f->at < f->end; i++, f->at += LINE)
+        __builtin_prefetch(f->at, 0, 2);
+}
+
 VECTOR_V3 static void multiply_plain(const struct tile_panel *p)
 {
+    struct fetching fetching = begin_fetching(p, ROWS);
     int64_t row = 0;
-    for (; row + ROWS <= p->rows; row += ROWS)
+    for (; row + ROWS <= p->rows; row += ROWS) {
+        fetch_some(&fetching);
         plain_tile(p, row, ROWS);
+    }
     for (; row + 2 <= p->rows; row += 2)
         plain_tile(p, row, 2);
     if (row < p->rows)
@@ -238,9 +263,12 @@ VECTOR_V3 static void multiply_plain(const struct tile_panel *p)
 
 VECTOR_V3 static void multiply_crossed(const struct tile_panel *p)
 {
+    struct fetching fetching = begin_fetching(p, CROSSED_ROWS);
     int64_t row = 0;
-    for (; row + CROSSED_ROWS <= p->rows; row += CROSSED_ROWS)
+    for (; row + CROSSED_ROWS <= p->rows; row += CROSSED_ROWS) {
+        fetch_some(&fetching);
         crossed_tile(p, row, CROSSED_ROWS);
+    }
     for (; row < p->rows; row++)
         crossed_tile(p, row, 1);
 }

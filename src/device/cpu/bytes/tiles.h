@@ -43,6 +43,8 @@ struct tile_panel {
     const struct tile_quantizer *quantizer;
     uint8_t *bytes;
     int64_t step;
+    const void *next; /* what is read behind it, and is fetched meanwhile; NULL: nothing */
+    int64_t next_bytes;
 };
 
 void tile_multiply(const struct tile_panel *panel);
