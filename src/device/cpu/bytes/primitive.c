@@ -163,6 +163,7 @@ static void multiply_panel(const struct job *job, const struct part *part, const
         sink_quantizer(&job->sink, channel, columns, &quantizer);
         tile.quantizer = &quantizer;
     }
+    tile.is_half = columns <= TILE_COLUMNS / 2;
     find_next(job, s, panel, &tile);
     tile_multiply(&tile);
     if (s->end == p->terms && !tile.bytes)

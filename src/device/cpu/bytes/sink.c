@@ -44,16 +44,25 @@ uint8_t *sink_bytes(const struct sink *sink, int64_t channel, int columns, int64
     return lies ? (uint8_t *)sink->y + place(sink, channel, row) : NULL;
 }
 
+#define SCATTERED 16 /* rows that are quantized at a time */
+
 /* What is no whole panel, or does not lie side by side. */
 static void scatter(const struct sink *sink, const struct tile_quantizer *q, int64_t channel,
                     int columns, int64_t row, int64_t rows, const int32_t *sums)
 {
     const int64_t step = apart(sink);
+    uint8_t bytes[SCATTERED][TILE_COLUMNS];
     for (int64_t r = 0; r < rows; r++) {
-        uint8_t bytes[TILE_COLUMNS], *to = (uint8_t *)sink->y + place(sink, channel, row + r);
-        tile_quantize(q, 1, sums + r * TILE_COLUMNS, bytes, 0);
-        for (int c = 0; c < columns; c++)
-            to[c * step] = bytes[c];
+        uint8_t *to = (uint8_t *)sink->y + place(sink, channel, row + r),
+                *from = bytes[r % SCATTERED];
+        if (r % SCATTERED == 0)
+            tile_quantize(q, rows - r < SCATTERED ? rows - r : SCATTERED, sums + r * TILE_COLUMNS,
+                          bytes[0], TILE_COLUMNS);
+        if (step == 1 && columns == TILE_COLUMNS / 2)
+            memcpy(to, from, TILE_COLUMNS / 2);
+        else
+            for (int c = 0; c < columns; c++)
+                to[c * step] = from[c];
     }
 }
 

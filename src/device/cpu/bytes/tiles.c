@@ -140,14 +140,14 @@ static void multiply_base(const struct tile_panel *p)
 
 typedef __m256i row_sums[2];
 
-VECTOR_V3 INLINE void begin_rows(const struct tile_panel *p, int64_t row, int rows, bool crossed,
-                                 row_sums *sums)
+VECTOR_V3 INLINE void begin_rows(const struct tile_panel *p, int64_t row, int rows, int vectors,
+                                 bool crossed, row_sums *sums)
 {
     const __m256i *from = (const void *)(p->sums + row * TILE_COLUMNS);
 #pragma GCC unroll 6
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 2
-        for (int v = 0; v < 2; v++) {
+        for (int v = 0; v < vectors; v++) {
             sums[r][v] = _mm256_loadu_si256((const void *)(p->starts + v * LANES));
             if (crossed)
                 sums[r][v] =
@@ -184,20 +184,21 @@ VECTOR_V3 INLINE void load_pair(const int16_t *at, __m256i *pair)
     *pair = _mm256_set1_epi32(bits);
 }
 
-/* `rows` is a constant to the compiler here and below. */
-VECTOR_V3 INLINE void plain_tile(const struct tile_panel *p, int64_t row, int rows)
+/* `rows` and `vectors` are constants to the compiler here and below. */
+VECTOR_V3 INLINE void plain_tile(const struct tile_panel *p, int64_t row, int rows, int vectors)
 {
     const int16_t *a = p->a + row * p->a_row;
     const __m256i *b = (const void *)p->b;
-    row_sums sums[ROWS];
-    begin_rows(p, row, rows, false, sums);
+    row_sums sums[ROWS] = {{_mm256_setzero_si256(), _mm256_setzero_si256()}};
+    begin_rows(p, row, rows, vectors, false, sums);
     for (int64_t i = 0; i < p->terms; i += 2, a += 2, b += 2) {
 #pragma GCC unroll 6
         for (int r = 0; r < rows; r++) {
             __m256i x;
             load_pair(a + r * p->a_row, &x);
-            sums[r][0] = _mm256_add_epi32(sums[r][0], _mm256_madd_epi16(x, b[0]));
-            sums[r][1] = _mm256_add_epi32(sums[r][1], _mm256_madd_epi16(x, b[1]));
+#pragma GCC unroll 2
+            for (int v = 0; v < vectors; v++)
+                sums[r][v] = _mm256_add_epi32(sums[r][v], _mm256_madd_epi16(x, b[v]));
         }
     }
     end_rows(p, row, rows, sums);
@@ -208,7 +209,7 @@ VECTOR_V3 INLINE void crossed_tile(const struct tile_panel *p, int64_t row, int 
     const int16_t *a = p->a + row * p->a_row;
     const __m256i *b = (const void *)p->b;
     row_sums sums[CROSSED_ROWS];
-    begin_rows(p, row, rows, true, sums);
+    begin_rows(p, row, rows, 2, true, sums);
 #pragma GCC unroll 2
     for (int64_t i = 0; i < p->terms; i += TILE_TERMS, a += TILE_TERMS, b += TILE_TERMS) {
 #pragma GCC unroll 4
@@ -247,18 +248,26 @@ INLINE void fetch_some(struct fetching *f)
         __builtin_prefetch(f->at, 0, 2);
 }
 
-VECTOR_V3 static void multiply_plain(const struct tile_panel *p)
+VECTOR_V3 INLINE void multiply_vectors(const struct tile_panel *p, int vectors)
 {
     struct fetching fetching = begin_fetching(p, ROWS);
     int64_t row = 0;
     for (; row + ROWS <= p->rows; row += ROWS) {
         fetch_some(&fetching);
-        plain_tile(p, row, ROWS);
+        plain_tile(p, row, ROWS, vectors);
     }
     for (; row + 2 <= p->rows; row += 2)
-        plain_tile(p, row, 2);
+        plain_tile(p, row, 2, vectors);
     if (row < p->rows)
-        plain_tile(p, row, 1);
+        plain_tile(p, row, 1, vectors);
+}
+
+VECTOR_V3 static void multiply_plain(const struct tile_panel *p)
+{
+    if (p->is_half)
+        multiply_vectors(p, 1);
+    else
+        multiply_vectors(p, 2);
 }
 
 VECTOR_V3 static void multiply_crossed(const struct tile_panel *p)

@@ -38,6 +38,7 @@ struct tile_panel {
     const int32_t *starts;     /* what sums of each column begin with */
     const int32_t *row_starts; /* and of each row, where they are computed crossed; else NULL */
     bool adds;                 /* to the sums that are there */
+    bool is_half;              /* the last TILE_COLUMNS / 2 columns are not wanted */
     int32_t *sums;             /* [rows][TILE_COLUMNS], aligned */
     /* Not NULL: what becomes of them goes to `bytes`, rows `step` apart. */
     const struct tile_quantizer *quantizer;
