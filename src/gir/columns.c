@@ -32,14 +32,17 @@ const struct ir_op *mapper_find_reduction(const struct mapper *m, bool *any)
     return folding ? folding : first;
 }
 
+/* Of columns of one element that is gone, nobody could tell their elements from what they come to:
+ * no argument has that axis. */
 bool mapper_fits_columns(const struct mapper *m, const struct ir_op *reduction)
 {
     const struct ir_op *ret = ir_block_return(m->body);
     const struct ir_type *type = reduction->results[0].type,
                          *space = ir_operand(reduction, 0)->type;
+    const bool told = keeps_axis(reduction) || !dim_is(space->dims[ir_column_axis(reduction)], 1);
     for (uint32_t i = 0; i < m->fuse->n_results; i++)
         if (m->fuse->results[i].wanted && !gir_has_dims(ir_operand(ret, i), type) &&
-            !gir_has_dims(ir_operand(ret, i), space))
+            !(told && gir_has_dims(ir_operand(ret, i), space)))
             return false;
     return true;
 }

@@ -211,6 +211,16 @@ static void release_masks(struct mapped_setup *s)
         buffer_release(s->masks[--s->n_masks]);
 }
 
+/* Has the part made the result for an argument before? Columns of one are several arguments. */
+static bool is_made(const struct mapped_setup *s, uint32_t k)
+{
+    const struct gir_arg *args = gir_args(s->part->kernel);
+    for (uint32_t i = 0; i < k; i++)
+        if (args[i].is_result && s->part->maps[i].index == s->part->maps[k].index)
+            return true;
+    return false;
+}
+
 /* The first part makes them, for all. */
 static tssa_status *add_results(struct mapped_setup *s, bool made)
 {
@@ -225,7 +235,7 @@ static tssa_status *add_results(struct mapped_setup *s, bool made)
             TRY(add_mask(s, k));
             continue;
         }
-        if (made) {
+        if (made || is_made(s, k)) {
             tensor = &s->args->outputs[index]->tensor;
         } else {
             int64_t dims[TSSA_MAX_RANK];

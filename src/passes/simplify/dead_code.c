@@ -2,7 +2,8 @@
 /*
  * Dead code elimination: pure ops whose results nobody uses go, with their blocks; optional results
  * that nobody uses become unwanted, so that they are not computed. Of fuse ops results go that
- * nobody uses, and with them what only they needed, inside and as operands.
+ * nobody uses, and with them what only they needed, inside and as operands; but what a kernel was
+ * compiled of has its operands and its results: it stays as it is.
  *
  *   needs   nothing
  *   keeps   types, known elements, order; every op that is not pure
@@ -90,6 +91,8 @@ static tssa_status *sweep(struct pass_context *pass, struct ir_block *block)
             continue;
         }
         const bool fused = ir_fuse_body(op) != NULL;
+        if (op->kernel)
+            continue;
         if (fused)
             TRY(drop_fused_results(pass, op));
         else
