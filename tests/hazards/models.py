@@ -76,6 +76,48 @@ def scan_parameter() -> Example:
     ), {"w": np.float32([7, 8, 9]), "x": np.arange(12, dtype=np.float32).reshape(4, 3)}
 
 
+def sequence_state() -> Example:
+    """Two sequences that change places, and are read once more behind the Loop."""
+    kind = helper.make_sequence_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, None))
+    p, q, r, t = (helper.make_value_info(name, kind) for name in "pqrt")
+    body = graph(
+        "body",
+        [
+            node("Identity", ["c"], ["more"]),
+            node("Identity", ["q"], ["r"]),
+            node("Identity", ["p"], ["t"]),
+        ],
+        [value("i", np.int64, []), value("c", np.bool_, []), p, q],
+        [value("more", np.bool_, []), r, t],
+    )
+    sizes: Sequence[str] = ["N"]
+    return model(
+        [
+            node("SplitToSequence", ["x", "parts"], ["a"]),
+            node("SplitToSequence", ["x", "others"], ["b"]),
+            node("Loop", ["m", "", "a", "b"], ["d", "e"], body=body),
+            node("SequenceAt", ["d", "zero"], ["y"]),
+            node("Size", ["y"], ["at"]),
+            node("SequenceAt", ["a", "at"], ["z"]),
+            node("SequenceAt", ["e", "at"], ["w"]),
+        ],
+        [
+            value("x", np.float32, sizes),
+            value("parts", np.int64, ["K"]),
+            value("others", np.int64, ["L"]),
+            value("m", np.int64, []),
+            value("zero", np.int64, []),
+        ],
+        [value(name, np.float32, ["P"]) for name in "yzw"],
+    ), {
+        "x": np.arange(5, dtype=np.float32),
+        "parts": np.int64([2, 3]),
+        "others": np.int64([1, 1, 3]),
+        "m": np.int64(3),
+        "zero": np.int64(0),
+    }
+
+
 def branches(then_nodes: Sequence[NodeProto], results: Sequence[str]) -> Example:
     """An If that must stay one, since its work is not known."""
     rows: Sequence[str] = ["N"]
@@ -325,6 +367,7 @@ MODELS: dict[str, Callable[[], Example]] = {
         scan_parameter,
         outer_result,
         repeated_result,
+        sequence_state,
         stacked_shape,
         integer_sum,
         integer_product,
