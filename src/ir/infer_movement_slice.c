@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inference of Slice. */
 #include "ir/infer_movement.h"
+#include "ir/slice.h"
 
 /* Ends that mean "to the very end": INT64_MAX, INT32_MAX and what exporters write near them. */
 #define FAR ((int64_t)1 << 30)
@@ -10,26 +11,6 @@ struct cut {
     const struct dim *dim, *start, *end;
     int64_t step;
 };
-
-static int64_t clamp(int64_t value, int64_t low, int64_t high)
-{
-    return value < low ? low : value > high ? high : value;
-}
-
-/* numpy's rule, as in the kernel; *first is where the slice starts. */
-static int64_t cut_const(int64_t dim, int64_t start, int64_t end, int64_t step, int64_t *first)
-{
-    start = start < 0 ? clamp(start, -dim - 1, -1) + dim : start;
-    end = end < 0 ? clamp(end, -dim - 1, -1) + dim : end;
-    if (step > 0) {
-        *first = start = clamp(start, 0, dim);
-        end = clamp(end, 0, dim);
-        return end > start ? (end - start - 1) / step + 1 : 0;
-    }
-    *first = start = clamp(start, -1, dim - 1);
-    end = clamp(end, -1, dim - 1);
-    return start > end ? (start - end - 1) / -(step < -INT64_MAX ? -INT64_MAX : step) + 1 : 0;
-}
 
 /* An end or start, counted from the front and within 0 and dim; NULL when its sign is not known. */
 static const struct dim *cut_bound(struct ir_graph *graph, const struct dim *bound,
@@ -63,12 +44,12 @@ static const struct dim *cut_forward(struct ir_graph *graph, const struct cut *c
 
 static const struct dim *cut_length(struct ir_graph *graph, const struct cut *cut)
 {
-    int64_t dim = 0, start = 0, end = 0, first;
+    int64_t dim = 0, start = 0, end = 0;
     bool start_known = dim_is_const(cut->start, &start), end_known = dim_is_const(cut->end, &end);
     if (cut->step == 0 || cut->step <= -FAR)
         return NULL;
     if (dim_is_const(cut->dim, &dim) && start_known && end_known)
-        return dim_const(&graph->dims, cut_const(dim, start, end, cut->step, &first));
+        return dim_const(&graph->dims, slice_cut(dim, &start, end, cut->step));
     if (cut->step > 0)
         return cut_forward(graph, cut);
     /* Backwards, the whole axis is what is asked for in practice. */
@@ -99,13 +80,13 @@ static tssa_status *slice_known(struct ir_op *op, const struct cut *cut)
 {
     const struct ir_known *known = infer_known(op, 0);
     const struct dim *elements[IR_KNOWN_MAX];
-    int64_t start = 0, end = 0, first;
+    int64_t start = 0, end = 0;
     if (!known || !dim_is_const(cut->start, &start) || !dim_is_const(cut->end, &end) ||
         cut->step == 0)
         return NULL;
-    int64_t length = cut_const((int64_t)known->count, start, end, cut->step, &first);
+    int64_t length = slice_cut((int64_t)known->count, &start, end, cut->step);
     for (int64_t i = 0; i < length; i++)
-        elements[i] = known->elements[first + i * cut->step];
+        elements[i] = known->elements[start + i * cut->step];
     return infer_set_known(op, 0, (size_t)length, elements);
 }
 

@@ -4,6 +4,7 @@
 
 #include "ir/infer.h"
 #include "ir/rule_draft.h"
+#include "ir/slice.h"
 
 static bool is_ranked(const struct ir_value *value)
 {
@@ -141,27 +142,17 @@ static bool slice_bound(const struct ir_op *op, uint32_t index, size_t i, bool n
     return true;
 }
 
-static int64_t clamp(int64_t value, int64_t low, int64_t high)
-{
-    return value < low ? low : value > high ? high : value;
-}
-
 /* Bounds in the one way to write them: from the front, the end next to the last element that is
  * taken. */
 static void plain_bounds(int64_t size, int64_t step, int64_t *start, int64_t *end)
 {
-    bool up = step > 0;
-    int64_t low = up ? 0 : -1, high = up ? size : size - 1;
-    int64_t from = *start < -size ? low : *start < 0 ? *start + size : clamp(*start, low, high);
-    int64_t to = *end < -size ? low : *end < 0 ? *end + size : clamp(*end, low, high);
-    if (up ? to <= from : to >= from) {
-        *start = *end = clamp(from, 0, size);
+    int64_t from = *start, count = slice_cut(size, &from, *end, step);
+    if (count == 0) {
+        *start = *end = from < 0 ? 0 : from;
         return;
     }
-    step = clamp(step, -INT64_MAX, INT64_MAX);
-    int64_t count = up ? (to - from - 1) / step : (from - to - 1) / -step;
     *start = from;
-    *end = from + count * step + (up ? 1 : -1);
+    *end = from + (count - 1) * step + (step > 0 ? 1 : -1);
     if (*end < 0)
         *end = INT64_MIN;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Slices of regions. */
 #include "ir/region_walk.h"
+#include "ir/slice.h"
 
 /*
  * A slice of one axis: where it begins, how many it takes at most, and whether it takes them all.
@@ -67,11 +68,8 @@ static void cut_backward(struct region_walk *walk, const struct dim *dim, const 
     const struct dim *last = dim_sub(walk->table, dim, walk_constant(walk, 1));
     bool start_known = dim_is_const(start, &s), end_known = dim_is_const(end, &e);
     if (start_known && end_known && dim_is_const(dim, &d) && d < WALK_FAR) {
-        s = s < -d ? -1 : s < 0 ? s + d : s >= d ? d - 1 : s;
-        e = e < -d ? -1 : e < 0 ? e + d : e >= d ? d - 1 : e;
-        int64_t count = s > e ? (s - e - 1) / -cut->step + 1 : 0;
+        cut->count = walk_constant(walk, slice_cut(d, &s, e, cut->step));
         cut->start = walk_constant(walk, s);
-        cut->count = walk_constant(walk, count);
         cut->exact = true;
     } else if (start_known && (s == -1 || s >= WALK_FAR) && end_known && e <= -WALK_FAR) {
         cut->start = last;

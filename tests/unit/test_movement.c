@@ -226,13 +226,15 @@ static int64_t slice_source(const void *context, const int64_t *at)
     return flat_index(s->x->rank, s->x->dims, from);
 }
 
-/* Python's rule, element by element: how many of start, start + step, ... are before the end. */
+/* The standard's rule, element by element: how many of start, start + step, ... are before the end.
+ * A start is clamped to elements, if there are any; an end may be in front of them all. */
 static int64_t slice_count(int64_t dim, int64_t start, int64_t end, int64_t step, int64_t *first)
 {
     wide s = start, e = end, low = step > 0 ? 0 : -1, high = step > 0 ? dim : dim - 1;
     s += s < 0 ? dim : 0;
     e += e < 0 ? dim : 0;
-    s = s < low ? low : s > high ? high : s;
+    const wide first_low = dim ? 0 : low;
+    s = s < first_low ? first_low : s > high ? high : s;
     e = e < low ? low : e > high ? high : e;
     int64_t count = 0;
     *first = (int64_t)s;

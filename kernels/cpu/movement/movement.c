@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "device/expand.h"
+#include "ir/slice.h"
 #include "kernels/cpu/lib/strided.h"
 
 static size_t element_size(const struct tensor *tensor)
@@ -215,29 +216,6 @@ const struct kernel cpu_kernel_space_to_depth = {.prepare = blocks_prepare,
 
 /* ---- Slice ----------------------------------------------------------------------------------- */
 
-static int64_t clamp(int64_t value, int64_t low, int64_t high)
-{
-    return value < low ? low : value > high ? high : value;
-}
-
-/* numpy's rule for start:end:step on `dim` elements: *first is where the slice starts. */
-static int64_t slice_length(int64_t dim, int64_t start, int64_t end, int64_t step, int64_t *first)
-{
-    /* Far from both ends of int64, so that nothing below overflows; dim is at most PTRDIFF_MAX. */
-    start = start < 0 ? clamp(start, -dim - 1, -1) + dim : start;
-    end = end < 0 ? clamp(end, -dim - 1, -1) + dim : end;
-    if (step > 0) {
-        start = clamp(start, 0, dim);
-        end = clamp(end, 0, dim);
-        *first = start;
-        return end > start ? (end - start - 1) / step + 1 : 0;
-    }
-    start = clamp(start, -1, dim - 1);
-    end = clamp(end, -1, dim - 1);
-    *first = start;
-    return start > end ? (start - end - 1) / -(step < -INT64_MAX ? -INT64_MAX : step) + 1 : 0;
-}
-
 /* Operand `index` as one integer per axis of the slice; absent: `fallback` counted up by
  * `increment`. */
 static tssa_status *slice_operand(struct kernel_args *args, uint32_t index, size_t count,
@@ -314,14 +292,14 @@ static tssa_status *slice_run(struct kernel_args *args)
     }
     for (size_t i = 0; i < count; i++) {
         int axis;
-        int64_t first;
+        int64_t first = starts[i];
         TRY(kernel_axis(axes[i], x->rank, &axis));
         if (seen[axis])
             return ERROR(TSSA_RUNTIME, "axis %d is sliced twice", axis);
         seen[axis] = true;
         if (steps[i] == 0)
             return ERROR(TSSA_RUNTIME, "the step of axis %d is 0", axis);
-        box.dims[axis] = slice_length(x->dims[axis], starts[i], ends[i], steps[i], &first);
+        box.dims[axis] = slice_cut(x->dims[axis], &first, ends[i], steps[i]);
         if (box.dims[axis] > 0)
             offset += first * strides[axis];
         /* A step longer than the axis takes one element, and then its stride is not used. */
@@ -491,6 +469,11 @@ const struct kernel cpu_kernel_reverse_sequence = {.prepare = reverse_sequence_p
                                                    .run = reverse_sequence_run};
 
 /* ---- Trilu ----------------------------------------------------------------------------------- */
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
 
 struct trilu {
     bool upper;

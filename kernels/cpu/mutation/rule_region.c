@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "ir/slice.h"
 #include "kernels/cpu/gather/indices.h"
 
 struct walk {
@@ -163,16 +164,6 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high)
     return value < low ? low : value > high ? high : value;
 }
 
-/*
- * A bound of a slice, counted from the front: within 0 and dim, or -1 and dim - 1 going backwards.
- */
-static int64_t bound(int64_t value, int64_t dim, bool backwards)
-{
-    if (value < 0)
-        value = value < -dim ? -1 : value + dim;
-    return backwards ? clamp(value, -1, dim - 1) : clamp(value, 0, dim);
-}
-
 /* Is the number of an operand one that does not stand for itself? */
 static bool bends(const struct rule_param *param, int64_t value, int64_t most)
 {
@@ -189,16 +180,10 @@ static tssa_status *step_slice(const struct walk *walk, const struct rule_step *
     TRY(get(walk, step, 3, &by));
     if (by == 0)
         return ERROR(TSSA_RUNTIME, "the step of a slice is 0");
-    int64_t dim = region->dims[axis], length = 0;
+    int64_t dim = region->dims[axis], length;
     region->is_bent |= bends(&step->params[1], start, dim - 1) ||
                        bends(&step->params[2], end, dim) || step->params[3].is_operand;
-    start = bound(start, dim, by < 0);
-    end = bound(end, dim, by < 0);
-    by = clamp(by, -INT64_MAX, INT64_MAX);
-    if (by > 0 && end > start)
-        length = (end - start - 1) / by + 1;
-    else if (by < 0 && start > end)
-        length = (start - end - 1) / -by + 1;
+    length = slice_cut(dim, &start, end, by);
     if (length > 0)
         region->offset += start * region->strides[axis];
     region->dims[axis] = length;
