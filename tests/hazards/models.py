@@ -78,7 +78,9 @@ def scan_parameter() -> Example:
 
 def sequence_state() -> Example:
     """Two sequences that change places, and are read once more behind the Loop."""
-    kind = helper.make_sequence_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, None))
+    kind = helper.make_sequence_type_proto(
+        helper.make_tensor_type_proto(TensorProto.FLOAT, None)
+    )
     p, q, r, t = (helper.make_value_info(name, kind) for name in "pqrt")
     body = graph(
         "body",
