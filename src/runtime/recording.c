@@ -202,13 +202,20 @@ static tssa_status *keep_returns(struct run *run, struct recording *recording)
     return NULL;
 }
 
+/* Not in the recording's own memory: who gets a result may write to it. */
 void recording_set_returns(struct run *run, const struct recording *recording)
 {
-    for (uint32_t i = 0; i < run->plan->body->n_returns; i++)
-        if (!is_constant(run, i)) {
-            value_release(slot_of(run, i));
-            value_copy(slot_of(run, i), &recording->returns[i]);
+    for (uint32_t i = 0; i < run->plan->body->n_returns; i++) {
+        struct value *value = slot_of(run, i);
+        if (is_constant(run, i))
+            continue;
+        value_release(value);
+        value_copy(value, &recording->returns[i]);
+        if (value->kind == TSSA_KIND_TENSOR && value->tensor.owner) {
+            buffer_release(value->tensor.owner);
+            value->tensor.owner = NULL;
         }
+    }
 }
 
 /* What a Loop has stacked whose end the device has found is as long as that says, when it is done.

@@ -6,7 +6,8 @@
 
 struct finder {
     const struct plan *plan;
-    bool *varies; /* per value id: it lies in the host's space, and is not the same in each run */
+    bool *varies;  /* per value id: it lies in the host's space, and is not the same in each run */
+    int64_t *ones; /* per symbol of the inputs' shapes */
     bool changed;
     const char *why;
 };
@@ -71,11 +72,27 @@ static void visit_launch(struct finder *f, const struct ir_op *op)
     }
 }
 
+/* Is its shape the same in each run, since the inputs' shapes tell it? */
+static bool has_steady_shape(const struct finder *f, const struct ir_value *value)
+{
+    const struct plan *plan = f->plan;
+    const struct ir_type *type = value->type;
+    int64_t size;
+    if (type->kind != TYPE_TENSOR || type->rank < 0)
+        return false;
+    for (int i = 0; i < type->rank; i++)
+        if (!plan_dim(plan, f->ones, plan->n_input_symbols, type->dims[i], &size))
+            return false;
+    return true;
+}
+
 static void visit_host(struct finder *f, const struct ir_op *op)
 {
+    const bool asks_shape = op->info->flags & IR_SHAPE;
     bool any = op->opaque || (op->info->flags & IR_RANDOM);
-    for (uint32_t i = 0; i < op->n_operands && !(op->info->flags & IR_SHAPE); i++)
-        any |= varies(f, ir_operand(op, i));
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        any |=
+            varies(f, ir_operand(op, i)) && !(asks_shape && has_steady_shape(f, ir_operand(op, i)));
     for (uint32_t i = 0; i < op->n_results; i++)
         set(f, &op->results[i], any);
 }
@@ -220,6 +237,22 @@ static tssa_status *mark_recorded(struct plan *plan, const struct block_plan *bl
 
 /* ---- All ------------------------------------------------------------------------------------- */
 
+static bool open_finder(struct finder *f)
+{
+    const tssa_allocator *a = f->plan->arena.allocator;
+    f->varies = allocator_calloc(a, f->plan->n_values + 1u, sizeof *f->varies);
+    f->ones = allocator_calloc(a, f->plan->n_input_symbols + 1u, sizeof *f->ones);
+    for (uint32_t i = 0; f->ones && i < f->plan->n_input_symbols; i++)
+        f->ones[i] = 1;
+    return f->varies && f->ones;
+}
+
+static void close_finder(struct finder *f)
+{
+    allocator_free(f->plan->arena.allocator, f->varies);
+    allocator_free(f->plan->arena.allocator, f->ones);
+}
+
 tssa_status *steady_find(struct plan *plan)
 {
     if (plan->n_spaces == 1 || !plan->device->device->record_begin) {
@@ -227,12 +260,14 @@ tssa_status *steady_find(struct plan *plan)
         return NULL;
     }
     struct finder f = {.plan = plan};
-    f.varies = allocator_calloc(plan->arena.allocator, plan->n_values + 1u, sizeof *f.varies);
-    TRY_ALLOC(f.varies);
+    if (!open_finder(&f)) {
+        close_finder(&f);
+        return status_out_of_memory();
+    }
     visit_copies(&f, plan->body);
     if (!f.why)
         visit_graph(&f);
-    allocator_free(plan->arena.allocator, f.varies);
+    close_finder(&f);
     plan->driven = f.why;
     return f.why ? NULL : mark_recorded(plan, plan->body);
 }

@@ -126,6 +126,8 @@ static tssa_status *go(struct program *p, int64_t rows, float first)
     no_error(run_execute(p->wanted, inputs, wanted));
     for (int i = 0; i < OUTPUTS; i++) {
         assert_true(status || same_value(&made[i], &wanted[i]));
+        if (made[i].kind == TSSA_KIND_TENSOR) /* which is the caller's */
+            memset(made[i].tensor.data, 0x5a, tensor_bytes(&made[i].tensor));
         value_release(&made[i]);
         value_release(&wanted[i]);
     }
@@ -239,6 +241,33 @@ static void test_trips_are_an_input(void **state)
     }
     assert_int_equal(p.kernels->counts.replays, 0);
     for (int i = 0; i < 3; i++)
+        tssa_value_free(inputs[i]);
+    session_pair_close(&p);
+    assert_int_equal(fake_cuda_alive(), 0);
+}
+
+/* What the host is asked for is a shape, which an input's number tells. */
+static void test_lengths_are_an_input(void **state)
+{
+    static const char text[] =
+        SESSION_MODEL("%n: i64[], %x: f32[K]", "%s, %y",
+                      "%zero = Constant() {value = i64[] 0} %one = Constant() {value = i64[] 1}\n"
+                      "%r = Range(%zero, %n, %one) %s = Shape(%r) %y = Relu(%x)\n");
+    const int64_t width = WIDTH;
+    const tssa_session_options options = {.struct_size = sizeof options, .device = "cuda"};
+    struct session_pair p = {0};
+    tssa_value *inputs[2];
+    (void)state;
+    session_pair_load(&p, text, 1);
+    no_error(tssa_session_create(p.model, &options, &p.kernels));
+    no_error(tssa_tensor_create(p.context, TSSA_INT64, 0, NULL, &inputs[0]));
+    inputs[1] = session_pair_floats(&p, 1, &width, false);
+    for (int i = 0; i < 2 * RUNS; i++) {
+        *(int64_t *)tssa_tensor_data(inputs[0]) = i / 2;
+        session_pair_run(&p, 2, inputs, 2);
+    }
+    assert_int_equal(p.kernels->counts.replays, 0);
+    for (int i = 0; i < 2; i++)
         tssa_value_free(inputs[i]);
     session_pair_close(&p);
     assert_int_equal(fake_cuda_alive(), 0);
@@ -382,6 +411,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_shapes),
                                        cmocka_unit_test(test_stays),
                                        cmocka_unit_test(test_trips_are_an_input),
+                                       cmocka_unit_test(test_lengths_are_an_input),
                                        cmocka_unit_test(test_trips_are_computed),
                                        cmocka_unit_test(test_shapes_take_turns),
                                        cmocka_unit_test(test_large_inputs),
