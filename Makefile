@@ -40,7 +40,8 @@ nightly: build venv ## what takes too long for every change: 650,000 random prog
 	TSSA_PROGRAMS=100000 $(BUILD)/tests/test_random_imperative
 	TSSA_PLUGIN_DIR=$(BUILD) TSSA_PROGRAMS=10000% $(BUILD)/tests/test_kernels
 	scripts/conformance.sh $(BUILD) --device opencl
-	build/venv/bin/python tests/differential.py $(BUILD)/libtssa.so --programs 50000 --progress
+	TSSA_CUDA_LIBRARIES=$(CURDIR)/$(BUILD)/tests/fake_cuda_new build/venv/bin/python tests/differential.py \
+		$(BUILD)/libtssa.so --programs 50000 --progress
 
 bench: build ## run the benchmarks; with build/models and build/venv (make models) also against ONNX Runtime
 	@set -e; for b in $(BUILD)/bench/bench_*; do echo "== $$b"; "$$b"; done

@@ -18,6 +18,7 @@ tests=$(ctest --preset release -N -L '^random$' | sed -nE 's/^ *Test +#[0-9]+: /
 for test in $tests; do
     part "nightly-$test" "build/release/tests/$test"
 done
-part nightly-differential build/venv/bin/python tests/differential.py build/release/libtssa.so \
+part nightly-differential env TSSA_CUDA_LIBRARIES="$PWD/build/release/tests/fake_cuda_new" build/venv/bin/python \
+    tests/differential.py build/release/libtssa.so \
     --programs "${2:-50000}" --progress
 parts_end

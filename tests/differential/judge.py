@@ -3,11 +3,13 @@
 
 The reference is the original in ONNX Runtime without optimizations.  Compared with it are the
 original in tssa at -O0 and -O2, and what tssa-opt -O2 writes, in ONNX Runtime without and with
-optimizations (the latter only where the original's results do not depend on them).
+optimizations (the latter only where the original's results do not depend on them).  At -O2 tssa
+runs it with compiled kernels as well, on two threads, and on devices with memory of their own.
 """
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,6 +25,7 @@ from .text import program_text
 LEVELS = onnxruntime.GraphOptimizationLevel
 PLAIN, OPTIMIZED = LEVELS.ORT_DISABLE_ALL, LEVELS.ORT_ENABLE_ALL
 REWRITE_LEVEL = 2
+CARD = "TSSA_CUDA_LIBRARIES" in os.environ  # a driver made for tests, which needs no card
 # What such a device adds up in another order than the CPU.
 EXPANDED = (b"RNN", b"GRU", b"LSTM")
 
@@ -178,8 +181,11 @@ class Judge:
     def load(self, content: bytes, context=None):
         return self.tssa.Model(context or self.context, content)
 
-    def run_tssa(self, model, case: Case, device: str | None = None) -> list[list]:
-        session = self.tssa.Session(model, device=device)
+    def run_tssa(
+        self, model, case: Case, device: str | None = None, kernels: bool = False
+    ) -> list[list]:
+        when = self.tssa.COMPILE_WAIT if kernels else self.tssa.COMPILE_OFF
+        session = self.tssa.Session(model, device=device, compile=when)
         names = model.input_names()
         results = []
         for inputs in case.sets:
@@ -211,11 +217,23 @@ class Judge:
         else:
             for first, second in zip(results, there):
                 self.same(second, first, "the run on a device with memory of its own")
+        for compiled, first in zip(self.run_tssa(model, case, kernels=True), results):
+            self.same(compiled, first, "the run with kernels")
+        if CARD:
+            self.run_on_card(model, case, results)
         model = self.load(content, self.two_threads)
         model.optimize(REWRITE_LEVEL)
         for threads, first in zip(self.run_tssa(model, case), results):
             self.same(threads, first, "the run on two threads")
         return results
+
+    def run_on_card(self, model, case: Case, results: list[list]) -> None:
+        """Often enough for runs to be recorded, and replayed."""
+        often = Case(case.model, case.outputs, case.sets * 3)
+        there = self.run_tssa(model, often, device="cuda", kernels=True)
+        found = self.compared(case, "", there, results * 3)
+        if found:
+            raise RuntimeError(f"the run on a card: {found}")
 
     def rewrite(self, content: bytes, verdict: Verdict) -> bytes:
         model = self.load(content)
