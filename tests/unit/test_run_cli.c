@@ -357,6 +357,8 @@ static void refuses_wrong_arguments(void **state)
     (void)state;
     expect_refused(process_run((const char *const[]){tool, NULL}, NULL, NULL, &cli_limits), 2,
                    "which model");
+    expect_refused(RUN(""), 2, "the name of a file is empty");
+    expect_refused(RUN(start, ""), 2, "the name of a file is empty");
     expect_refused(RUN("--unknown"), 2, "--unknown");
     expect_refused(RUN(start, "--shape"), 2, "argument");
     expect_refused(RUN(start, "a", "b"), 2, "b: ");

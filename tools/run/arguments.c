@@ -106,6 +106,10 @@ static const char documentation[] =
 static int read_operand(void *all, const char *argument)
 {
     struct arguments *arguments = all;
+    if (!argument[0]) {
+        complain("the name of a file is empty");
+        return EINVAL;
+    }
     if (!arguments->model) {
         arguments->model = argument;
     } else if (!arguments->common.source.data_set) {
