@@ -114,6 +114,26 @@ static void test_rows(void **state)
     check_all(ROWS("-3", "both2"), 1);
 }
 
+/* What is computed of how many there are, and of a number before it. */
+static void test_numbers(void **state)
+{
+    static const char text[] = "graph (%x: f32[40]) -> (%y as \"y\", %k as \"k\") {\n"
+                               "  %zero = Constant() {value = f32[] 0}\n"
+                               "  %one = Constant() {value = i64[] 1}\n"
+                               "  %mask = Greater(%x, %zero)\n"
+                               "  %n = NonZero(%mask)\n"
+                               "  %numbers = access(%n) {rule = [squeeze(0)]}\n"
+                               "  %v = access(%x, %numbers) {rule = [gather(0, $0)]}\n"
+                               "  %y = Neg(%v)\n"
+                               "  %shape = Shape(%v)\n"
+                               "  %size = access(%shape) {rule = [squeeze(0)]}\n"
+                               "  %k = Max(%one, %size)\n"
+                               "  return(%y, %k)\n"
+                               "}\n";
+    (void)state;
+    check_all(text, 1);
+}
+
 /* What -inf is kept of, or NaN, is no list of which nothing else is -inf. */
 static void test_kept_as_it_is(void **state)
 {
@@ -162,8 +182,9 @@ static void test_one(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_detector), cmocka_unit_test(test_rows),
-                                       cmocka_unit_test(test_kept_as_it_is),
-                                       cmocka_unit_test(test_text), cmocka_unit_test(test_one)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_detector), cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_numbers),  cmocka_unit_test(test_kept_as_it_is),
+        cmocka_unit_test(test_text),     cmocka_unit_test(test_one)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

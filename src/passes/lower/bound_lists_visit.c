@@ -38,6 +38,8 @@ static tssa_status *visit_elementwise(struct bounding *b, struct ir_op *op)
         from_end = own;
         made.set = x->set;
     }
+    if (!from_end || op->n_results != 1 || !bound_is_ranked(&op->results[0]))
+        return NULL;
     for (uint32_t i = 0; i < op->n_operands; i++) {
         const struct ir_value *value = ir_operand(op, i);
         const enum bound_kind kind = bound_of(b, value)->kind;
@@ -45,8 +47,6 @@ static tssa_status *visit_elementwise(struct bounding *b, struct ir_op *op)
             (kind != BOUND_NOTHING || !is_broadcast(value, from_end)))
             return NULL;
     }
-    if (!from_end || op->n_results != 1 || !bound_is_ranked(&op->results[0]))
-        return NULL;
     made.axis = op->results[0].type->rank - from_end;
     TRY(bound_copy(b, op, NULL, NULL, &made.value));
     bound_note_padded(b, op, made);
