@@ -275,6 +275,28 @@ static void bounds_the_file(void **state)
     free(path);
 }
 
+/* What no memory has room for is no want of time, though it is a limit as well. */
+static void tells_what_is_too_large(void **state)
+{
+    static const char program[] = "graph @g opset(\"\": 18) (%x: i64[]) -> (%y as \"y\") {\n"
+                                  "  %zero = Constant() {value = i64[] 0}\n"
+                                  "  %one = Constant() {value = i64[] 1}\n"
+                                  "  %end = Constant() {value = i64[] 4611686018427387904}\n"
+                                  "  %numbers = Range(%zero, %end, %one)\n"
+                                  "  %y = Mul(%x, %numbers)\n"
+                                  "  return(%y)\n"
+                                  "}\n";
+    char *path = xprintf("%s/large.tir", (char *)*state);
+    assert_null(file_write(&allocator_default, path, program, sizeof program - 1));
+    struct process_result result = RUN(path, "-q", "--check", "1");
+    assert_int_equal(result.status, 7);
+    assert_non_null(strstr(result.err, "not checked: 1 set on which the original itself failed, "
+                                       "the last time: "));
+    assert_non_null(strstr(result.err, "is larger than the address space"));
+    process_result_free(&result);
+    free(path);
+}
+
 /* Shapes that the recorded inputs do not have: these are counted, and random ones are used. */
 static void checks_with_fixed_shapes(void **state)
 {
@@ -609,6 +631,7 @@ int main(void)
         cmocka_unit_test(writes_models),
         cmocka_unit_test(writes_external_data),
         cmocka_unit_test(checks),
+        cmocka_unit_test(tells_what_is_too_large),
         cmocka_unit_test(checks_with_fixed_shapes),
         cmocka_unit_test(writes_chosen_outputs),
         cmocka_unit_test(bounds_the_file),

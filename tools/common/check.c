@@ -132,10 +132,18 @@ fail(struct check *check, const char *set, const char *format, ...)
     return SET_COMPARED;
 }
 
+/* Was it ended, by the time or by Ctrl-C? Tensors that are too large have that status as well. */
+static bool was_ended(const tssa_status *status, const struct engine_cost *cost,
+                      const struct engine_limits *limits)
+{
+    return tssa_status_code(status) == TSSA_LIMIT &&
+           (interrupt_pending() || cost->seconds >= limits->seconds);
+}
+
 /* The new model did not run as the original did. */
 static enum set_outcome judge_failure(struct check *check, const char *set, tssa_status *status,
                                       const struct engine_cost *old, const struct engine_cost *new,
-                                      size_t allowed)
+                                      const struct engine_limits *limits)
 {
     enum set_outcome outcome = SET_CUT;
     char may[32], takes[32];
@@ -145,8 +153,8 @@ static enum set_outcome judge_failure(struct check *check, const char *set, tssa
     }
     if (tssa_status_code(status) == TSSA_OUT_OF_MEMORY)
         outcome = fail(check, set, "the new model takes more than %s of memory, the original %s",
-                       print_bytes(allowed, may), print_bytes(old->memory, takes));
-    else if (tssa_status_code(status) != TSSA_LIMIT)
+                       print_bytes(limits->memory, may), print_bytes(old->memory, takes));
+    else if (!was_ended(status, new, limits))
         outcome = fail(check, set, "the original runs, the new model fails: %s",
                        tssa_status_message(status));
     else if (!interrupt_pending() &&
@@ -170,7 +178,7 @@ static enum set_outcome run_new(struct check *check, const char *set,
         check->engine->run(check->engine, CHECK_NEW, inputs, &limits, check->outputs[1], &new);
     progress_done();
     if (status)
-        return judge_failure(check, set, status, old, &new, allowed);
+        return judge_failure(check, set, status, old, &new, &limits);
     if (new.memory > allowed)
         return fail(check, set, "the new model takes %s of memory, the original %s",
                     print_bytes(new.memory, texts[1]), print_bytes(old->memory, texts[0]));
@@ -196,7 +204,7 @@ enum set_outcome check_run(struct check *check, const char *set, const struct ru
         check->error = status;
         outcome = SET_CUT;
     } else {
-        outcome = tssa_status_code(status) == TSSA_LIMIT ? SET_CUT : SET_REFUSED;
+        outcome = was_ended(status, &cost, &limits) ? SET_CUT : SET_REFUSED;
         check->hopeless = tssa_status_code(status) == TSSA_UNSUPPORTED;
         check_refuse(check, status);
     }
