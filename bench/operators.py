@@ -108,6 +108,7 @@ CASES = {
     "round": Case("Round", [IMAGE]),
     "div": Case("Div", [IMAGE, IMAGE], low=0.5),
     "addbc": Case("Add", [IMAGE, (1, 64, 1, 1)]),
+    "mod": Case("Mod", [(256, 1000)] * 2, attributes={"fmod": 1}, low=0.5),
     # Lines and reductions.
     "softmax": Case("Softmax", [(64, 3, 49, 49)], attributes={"axis": -1}),
     "softmax21": Case("Softmax", [(8732, 21)], attributes={"axis": -1}),
@@ -256,6 +257,18 @@ CASES = {
     "concat": Case("Concat", [IMAGE, IMAGE], attributes={"axis": 1}),
     "topk": Case("TopK", [(1, 8400)], [ints(100)]),
     "topk_rows": Case("TopK", [(80, 8400)], [ints(100)]),
+    "topk_one": Case("TopK", [(8, 128, 256)], [ints(1)], {"axis": 1}),
+    "hardmax": Case("Hardmax", [(8, 128, 256)]),
+    "spacetodepth": Case("SpaceToDepth", [(1, 32, 56, 56)], attributes={"blocksize": 2}),
+    "pad_reflect": Case(
+        "Pad", [(1, 32, 56, 56)], [ints(0, 0, 3, 3, 0, 0, 3, 3)], {"mode": "reflect"}
+    ),
+    "maxunpool": Case(
+        "MaxUnpool",
+        [(1, 16, 28, 28)],
+        [4 * np.arange(16 * 28 * 28).reshape(1, 16, 28, 28)],
+        {"kernel_shape": [2, 2], "strides": [2, 2]},
+    ),
     "nms": Case(
         "NonMaxSuppression",
         [(1, 4, 2000)],
@@ -267,6 +280,87 @@ CASES = {
         [np.random.default_rng(3).integers(0, 8400, (300, 84))],
         {"axis": 0},
     ),
+}
+
+# Windows of all sizes: kernel, stride, channels and pixels of a side.
+IMAGES = ((3, 224), (32, 20), (32, 80), (64, 40), (256, 14), (512, 7))
+
+CASES |= {
+    f"pool_{op[:3].lower()}_{kernel}_{stride}_{channels}_{side}": Case(
+        op,
+        [(1, channels, side, side)],
+        attributes={
+            "kernel_shape": [kernel] * 2,
+            "strides": [stride] * 2,
+            "pads": [kernel // 2 if kernel > 2 else 0] * 4,
+        },
+    )
+    for op in ("MaxPool", "AveragePool")
+    for kernel, stride in ((2, 2), (2, 1), (3, 1), (3, 2), (5, 1))
+    for channels, side in IMAGES
+}
+CASES |= {
+    f"resize_{mode}_{scale}_{way}_{channels}_{side}": Case(
+        "Resize",
+        [(1, channels, side, side)],
+        [np.zeros(0, np.float32), np.array([1, 1, scale, scale], np.float32)],
+        {"mode": mode, "coordinate_transformation_mode": way},
+    )
+    for mode in ("nearest", "linear", "cubic")
+    for scale in (0.5, 1.5, 2)
+    for way in ("half_pixel", "asymmetric")
+    for channels, side in IMAGES
+}
+CASES |= {
+    f"roialign_{mode}_{bins}_{samples}": Case(
+        "RoiAlign",
+        [(1, 64, 50, 50)],
+        [regions(100, 200), np.zeros(100, np.int64)],
+        {
+            "mode": mode,
+            "output_height": bins,
+            "output_width": bins,
+            "sampling_ratio": samples,
+            "spatial_scale": 0.25,
+        },
+    )
+    for mode in ("avg", "max")
+    for bins, samples in ((1, 1), (7, 0), (7, 2), (14, 0))
+}
+CASES |= {
+    f"gridsample_{mode}_{padding}_{channels}_{side}": Case(
+        "GridSample",
+        [(1, channels, side, side), (1, side, side, 2)],
+        attributes={"mode": mode, "padding_mode": padding},
+        low=-1.1,
+        high=1.1,
+    )
+    for mode in ("linear", "nearest", "cubic")
+    for padding in ("zeros", "border", "reflection")
+    for channels, side in ((3, 64), (16, 40), (64, 20), (256, 14))
+}
+# Channels in and out, side, kernel and stride.
+CASES |= {
+    f"convtranspose_{inside}_{out}_{side}_{kernel}_{stride}": Case(
+        "ConvTranspose",
+        [(1, inside, side, side)],
+        [(inside, out, kernel, kernel)],
+        {"strides": [stride] * 2, "pads": [(kernel - 1) // 2] * 4},
+    )
+    for inside, out, side, kernel, stride in (
+        (512, 256, 4, 4, 2),
+        (256, 128, 8, 4, 2),
+        (128, 64, 16, 4, 2),
+        (64, 32, 32, 4, 2),
+        (64, 64, 7, 4, 2),
+        (64, 64, 14, 4, 2),
+        (256, 256, 7, 3, 2),
+        (96, 48, 20, 3, 2),
+        (64, 32, 32, 3, 2),
+        (512, 256, 8, 2, 2),
+        (256, 256, 14, 2, 2),
+        (128, 64, 28, 2, 2),
+    )
 }
 
 # Layers of all sizes: hidden units, steps, batch and directions.
