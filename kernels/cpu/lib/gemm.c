@@ -19,6 +19,9 @@
 #define LIBRARY_MIN_WORK 2048
 #define LIBRARY_MIN_ROW 32768
 #define LIBRARY_MIN_DOTS 8192
+/* Or where columns fill vectors, or halves of them, and terms are not few: of 16 x 16 x 16 the
+ * library takes twice as long, of 32 x 32 x 32 as long. */
+#define LIBRARY_MIN_FULL 24576
 
 /* Up to so many columns are computed one by one, in several rows at once. */
 #define NARROW 4
@@ -161,16 +164,23 @@ static void make_problem(const struct gemm *gemm, tssa_dtype dtype, struct libra
                                               .b_column = gemm->b_column};
 }
 
+/* So many multiplications are worth a call. */
+static int64_t least_work(const struct gemm *gemm)
+{
+    const bool full = gemm->n >= 8 && gemm->n % 4 == 0 && gemm->k >= 8;
+    if (gemm->b_column != 1)
+        return LIBRARY_MIN_WORK;
+    return gemm->m == 1 ? LIBRARY_MIN_ROW : full ? LIBRARY_MIN_FULL : LIBRARY_MIN_WORK;
+}
+
 /* False: there is none, or it is not worth it. `keeps_wide`: who asks has the library keep b in
  * float32, which would be widened in each run without it. */
 static bool asks_library(struct library_cache *library, tssa_dtype dtype, const struct gemm *gemm,
                          const struct team *team, bool keeps_wide, struct library_problem *problem)
 {
-    const bool row = gemm->m == 1 && gemm->b_column == 1;
     const int64_t work = gemm_work(gemm);
     if (!library || dtype != TSSA_FLOAT || is_dots(dtype, gemm) ||
-        (gemm_streams_takes(dtype, gemm) && !keeps_wide) ||
-        work < (row ? LIBRARY_MIN_ROW : LIBRARY_MIN_WORK))
+        (gemm_streams_takes(dtype, gemm) && !keeps_wide) || work < least_work(gemm))
         return false;
     make_problem(gemm, dtype, problem);
     problem->threads = cpu_library_threads(library->context, team, work);
