@@ -250,6 +250,7 @@ struct ir_graph {
     uint64_t folded_work;          /* bytes that folding has read and written */
     struct ir_resource *resources; /* newest first; released by ir_graph_free */
     struct ir_copies *copies;      /* of elements (copies.h); NULL: none */
+    const struct tensor *filled;   /* weights of one number (fold_constants.c); NULL: none */
     struct ir_scaled *scaled;      /* weights (passes/lower/scaled_weights.h); NULL: none */
     const struct ir_graph *source; /* of a copy: what it shares tensors with; else NULL */
 

@@ -18,7 +18,8 @@
  *     MAX_SESSION_GROWTH where no file is written; up to MAX_FREE bytes are for nothing, since a
  *     node takes as many, and in sessions so are weights of products and convolutions that are made
  *     of no more than MAX_SEED (a ConstantOfShape), which each run would make and pack again: what
- *     they are made of is not in memory beside them;
+ *     they are made of is not in memory beside them, and those of one number throughout lie in the
+ *     memory of the largest before them that have it;
  *   - all ops evaluated in the graph touch no more than MAX_WORK bytes; products and windows, which
  *     compute more than they read, are evaluated on small operands only.
  *
@@ -34,6 +35,8 @@
  * conversions out in between (ONNX Runtime, when its own optimizations are off) may use more of it
  * for what is not folded: results in FP16 may then differ in the last bit between the two models.
  */
+#include <string.h>
+
 #include "ir/infer.h"
 #include "passes/lower/quantized.h"
 
@@ -336,13 +339,53 @@ static tssa_status *fold_chain(struct pass_context *pass, struct chain *chain, s
     return NULL;
 }
 
+/* ---- Weights of one number ------------------------------------------------------------------- */
+
+/* Has all of the tensor the number that the op gives? */
+static bool is_filled_so(const struct tensor *filled, const struct ir_op *op)
+{
+    static const float zero = 0;
+    const struct tensor *value = ir_attr_tensor(op, "value");
+    const tssa_dtype dtype = value ? value->dtype : TSSA_FLOAT;
+    return filled && filled->dtype == dtype && dtype != TSSA_STRING &&
+           memcmp(filled->data, value ? value->data : &zero, tssa_dtype_size(dtype)) == 0;
+}
+
+/* *tensors stays NULL where there is no memory to lie in. */
+static tssa_status *share_filled(const struct pass_context *pass, const struct ir_op *op,
+                                 size_t bytes, struct tensor ***tensors)
+{
+    struct ir_graph *graph = pass->graph;
+    const struct ir_type *type = op->results[0].type;
+    if (!ir_op_is(op, IR_OP_ConstantOfShape) || !is_filled_so(graph->filled, op) || bytes == 0 ||
+        bytes > tensor_bytes(graph->filled))
+        return NULL;
+    struct tensor *tensor = ARENA_NEW(&graph->arena, struct tensor);
+    *tensors = ARENA_ARRAY(&graph->arena, struct tensor *, 1);
+    TRY_ALLOC(tensor);
+    TRY_ALLOC(*tensors);
+    *tensor =
+        (struct tensor){.dtype = type->dtype, .rank = type->rank, .data = graph->filled->data};
+    for (int i = 0; i < type->rank; i++)
+        (void)dim_is_const(type->dims[i], &tensor->dims[i]); /* they told the bytes */
+    (*tensors)[0] = tensor;
+    return NULL;
+}
+
+static void note_filled(struct ir_graph *graph, const struct ir_op *op, const struct tensor *tensor)
+{
+    if (ir_op_is(op, IR_OP_ConstantOfShape) && tensor_count(tensor) > 0 &&
+        (!graph->filled || tensor_bytes(tensor) > tensor_bytes(graph->filled)))
+        graph->filled = tensor;
+}
+
 /* ---- The pass -------------------------------------------------------------------------------- */
 
 static tssa_status *fold(struct pass_context *pass, struct ir_op *op, struct ir_op **next)
 {
     struct weight weight = weigh(op);
     struct chain chain;
-    struct tensor **tensors;
+    struct tensor **tensors = NULL;
     size_t bytes = 0;
     for (uint32_t i = 0; i < op->n_results && bytes != SIZE_MAX; i++) {
         size_t more = typed_bytes(&op->results[i]);
@@ -351,9 +394,15 @@ static tssa_status *fold(struct pass_context *pass, struct ir_op *op, struct ir_
     if (!is_affordable(pass, op, &weight, bytes))
         return find_chain(pass, op, &chain) ? fold_chain(pass, &chain, next)
                                             : refuse(pass, op, bytes);
-    TRY(evaluate(pass, op, &weight, bytes, &tensors));
+    const bool weights = makes_weights(pass, op, &weight);
+    if (weights)
+        TRY(share_filled(pass, op, bytes, &tensors));
+    if (!tensors)
+        TRY(evaluate(pass, op, &weight, bytes, &tensors));
     if (!tensors[0])
         return NULL;
+    if (weights)
+        note_filled(pass->graph, op, tensors[0]);
     bytes = all_bytes(op, tensors);
     if (!is_affordable(pass, op, &weight, bytes))
         return refuse(pass, op, bytes);
