@@ -49,7 +49,8 @@ static void add_operands(struct op_run *t)
     }
 }
 
-static void run_with(struct op_run *t, enum ir_op_id id, int threads)
+/* axis 0: the default one. */
+static void run_with(struct op_run *t, enum ir_op_id id, int axis, int threads)
 {
     static const int64_t kernel[2] = {3, 3}, strides[2] = {2, 1}, pads[4] = {1, 1, 1, 1};
     op_begin(t, id, 0);
@@ -61,6 +62,8 @@ static void run_with(struct op_run *t, enum ir_op_id id, int threads)
         op_ints(t, "strides", 2, strides);
         op_ints(t, "pads", 4, pads);
     }
+    if (axis)
+        op_int(t, "axis", axis);
     op_int(t, "size", 5);          /* LRN */
     op_int(t, "training_mode", 1); /* BatchNormalization */
     add_operands(t);
@@ -71,28 +74,35 @@ static void run_with(struct op_run *t, enum ir_op_id id, int threads)
 static void test_threads(void **state)
 {
     (void)state;
-    static const enum ir_op_id ids[] = {
-        IR_OP_Softmax,
-        IR_OP_LogSoftmax,
-        IR_OP_TopK,
-        IR_OP_MaxPool,
-        IR_OP_AveragePool,
-        IR_OP_GlobalAveragePool,
-        IR_OP_Resize,
-        IR_OP_InstanceNormalization,
-        IR_OP_BatchNormalization,
-        IR_OP_LayerNormalization,
-        IR_OP_LRN,
+    static const struct {
+        enum ir_op_id id;
+        int axis;
+    } ops[] = {
+        {IR_OP_Softmax, 0},
+        {IR_OP_Softmax, 1},
+        {IR_OP_LogSoftmax, 0},
+        {IR_OP_Hardmax, 0},
+        {IR_OP_Hardmax, 1},
+        {IR_OP_TopK, 0},
+        {IR_OP_TopK, 1},
+        {IR_OP_MaxPool, 0},
+        {IR_OP_AveragePool, 0},
+        {IR_OP_GlobalAveragePool, 0},
+        {IR_OP_Resize, 0},
+        {IR_OP_InstanceNormalization, 0},
+        {IR_OP_BatchNormalization, 0},
+        {IR_OP_LayerNormalization, 0},
+        {IR_OP_LRN, 0},
     };
     random_floats(x, COUNT, 1);
     random_floats(channel, 16, 2);
     for (int i = 0; i < 16; i++)
         channel[i] += 2;
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         for (int threads = 2; threads < 8; threads += 5) {
             struct op_run one, many;
-            run_with(&one, ids[i], 1);
-            run_with(&many, ids[i], threads);
+            run_with(&one, ops[i].id, ops[i].axis, 1);
+            run_with(&many, ops[i].id, ops[i].axis, threads);
             for (int r = 0; r < 2; r++) {
                 if (one.outputs[r].kind == TSSA_KIND_NONE)
                     continue;

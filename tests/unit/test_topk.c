@@ -139,6 +139,83 @@ static void test_topk_floats(void **state)
     }
 }
 
+/* Elements whose order is that of `rank`: 0 to 7, the last one a NaN where there is one. */
+static void store_ranked(tssa_dtype dtype, void *element, int64_t rank, bool negative_zero)
+{
+    if (dtype_is_float(dtype))
+        dtype_store_double(dtype, element,
+                           rank == 7                    ? (double)NAN
+                           : rank == 3 && negative_zero ? -0.0
+                                                        : (double)(rank - 3));
+    else if (dtype == TSSA_UINT64)
+        dtype_store_int64(dtype, element, rank == 7 ? -1 : rank);
+    else
+        dtype_store_int64(dtype, element, (rank - 3) * 30);
+}
+
+/* Places of the k best, one after the other; the first of equals. */
+static void check_ranked(const int64_t *ranks, int64_t n, int64_t k, bool largest,
+                         const int64_t *indices, int64_t step)
+{
+    bool taken[64] = {false};
+    for (int64_t i = 0; i < k; i++) {
+        int64_t best = -1;
+        for (int64_t j = 0; j < n; j++)
+            if (!taken[j] && (best < 0 || (largest ? ranks[j * step] > ranks[best * step]
+                                                   : ranks[j * step] < ranks[best * step])))
+                best = j;
+        taken[best] = true;
+        assert_int_equal(indices[i * step], best);
+    }
+}
+
+/* One and few of lines that lie side by side, more of them than are looked at together and fewer,
+ * and of those that do not; lines of NaN alone. */
+static void test_topk_few(void **state)
+{
+    (void)state;
+    static const tssa_dtype types[] = {TSSA_FLOAT, TSSA_DOUBLE, TSSA_INT32,   TSSA_INT64,
+                                       TSSA_INT8,  TSSA_UINT64, TSSA_FLOAT16, TSSA_BFLOAT16};
+    static const int64_t inners[] = {1, 3, 8, 9, 64, 131};
+    enum { MOST = 2 * 40 * 131 };
+    static int64_t ranks[MOST];
+    static uint64_t x[MOST];
+    struct random random = {3};
+    for (int round = 0; round < 800; round++) {
+        const tssa_dtype dtype = types[round % 8];
+        const size_t size = tssa_dtype_size(dtype);
+        int64_t inner = inners[random_int(&random, 0, 5)], n = random_int(&random, 1, 40);
+        int64_t dims[3] = {random_int(&random, 1, 2), n, inner},
+                k = random_int(&random, 0, 2) ? random_int(&random, 1, n < 9 ? n : 9) : 1;
+        const bool largest = random_int(&random, 0, 1);
+        const int64_t few = round % 5 ? 0 : 6; /* many NaN */
+        for (int64_t i = 0; i < dims[0] * n * inner; i++) {
+            ranks[i] = random_int(&random, few, 7);
+            store_ranked(dtype, (char *)x + (size_t)i * size, ranks[i], random_int(&random, 0, 1));
+        }
+        struct op_run t;
+        op_begin(&t, IR_OP_TopK, 0);
+        op_int(&t, "axis", 1);
+        op_int(&t, "largest", largest);
+        op_add(&t, dtype, 3, dims, x);
+        op_add(&t, TSSA_INT64, 1, (const int64_t[]){1}, &k);
+        op_outputs(&t, 2);
+        op_go(&t);
+        const int64_t *indices = t.outputs[1].tensor.data;
+        for (int64_t line = 0; line < dims[0] * inner; line++) {
+            const int64_t from = line / inner * n * inner + line % inner,
+                          to = line / inner * k * inner + line % inner;
+            check_ranked(ranks + from, n, k, largest, indices + to, inner);
+            for (int64_t i = 0; i < k; i++)
+                assert_memory_equal(
+                    (const char *)t.outputs[0].tensor.data + (size_t)(to + i * inner) * size,
+                    (const char *)x + (size_t)(from + indices[to + i * inner] * inner) * size,
+                    size);
+        }
+        op_close(&t);
+    }
+}
+
 static void test_topk_bounds(void **state)
 {
     (void)state;
@@ -294,8 +371,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_topk),        cmocka_unit_test(test_topk_types),
         cmocka_unit_test(test_topk_floats), cmocka_unit_test(test_topk_bounds),
-        cmocka_unit_test(test_nms),         cmocka_unit_test(test_nms_center),
-        cmocka_unit_test(test_nms_nothing), cmocka_unit_test(test_nms_refuses),
+        cmocka_unit_test(test_topk_few),    cmocka_unit_test(test_nms),
+        cmocka_unit_test(test_nms_center),  cmocka_unit_test(test_nms_nothing),
+        cmocka_unit_test(test_nms_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/clones.h"
+#include "kernels/cpu/selection/float_key.h"
 
 #define CHUNK 16 /* keys that are looked at together */
 #define RUN 8    /* candidates sorted by insertion */
@@ -20,16 +21,6 @@
 #define DIGITS 256
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
-
-/* As rank_key has them; 32 bits are enough. */
-static inline __attribute__((always_inline)) uint32_t float_key(float x, uint32_t flip)
-{
-    uint32_t bits;
-    float v = x + 0.0f; /* -0 becomes 0 */
-    memcpy(&bits, &v, sizeof bits);
-    uint32_t key = bits ^ ((0 - (bits >> 31)) | UINT32_C(1) << 31);
-    return (x != x ? UINT32_MAX : key) ^ flip;
-}
 
 VECTOR_PROCEDURE(make_keys, (const struct float_line *line, uint32_t *restrict keys), (line, keys))
 {
