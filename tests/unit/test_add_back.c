@@ -344,6 +344,42 @@ static void test_max_unpool(void **state)
     op_close(&t);
 }
 
+/* Elements of each width; of more than vectors hold, one index outside is found among many. */
+static void test_max_unpool_widths(void **state)
+{
+    (void)state;
+    static const tssa_dtype types[] = {TSSA_FLOAT16, TSSA_FLOAT, TSSA_DOUBLE};
+    enum { COUNT = 2 * 3 * 5 * 7 };
+    static const int64_t dims[4] = {2, 3, 5, 7}, twos[2] = {2, 2};
+    int64_t indices[COUNT];
+    struct random random = {2};
+    for (int round = 0; round < 12; round++) {
+        struct op_run t;
+        op_open(&t, IR_OP_MaxUnpool, 2, 1);
+        op_ints(&t, "kernel_shape", 2, twos);
+        op_ints(&t, "strides", 2, twos);
+        const struct tensor *x = op_random(&t, 0, &random, types[round % 3], 4, dims);
+        for (int i = 0; i < COUNT; i++)
+            indices[i] = 4 * i + random_int(&random, 0, 3);
+        op_input_ints(&t, 1, TSSA_INT64, 1, COUNT, indices);
+        t.inputs[1].tensor.rank = 4;
+        memcpy(t.inputs[1].tensor.dims, dims, sizeof dims);
+        op_go(&t);
+        const size_t size = tssa_dtype_size(x->dtype);
+        char *expected = xcalloc(4 * COUNT, size);
+        for (int i = 0; i < COUNT; i++)
+            memcpy(expected + (size_t)indices[i] * size, (const char *)x->data + (size_t)i * size,
+                   size);
+        assert_memory_equal(t.outputs[0].tensor.data, expected, 4 * COUNT * size);
+        free(expected);
+        static const int64_t outside[] = {4 * COUNT, -1, INT64_MIN, INT64_MAX};
+        ((int64_t *)t.inputs[1].tensor.data)[random_int(&random, 0, COUNT - 1)] =
+            outside[round % 4];
+        op_fails(&t, "outside");
+        op_close(&t);
+    }
+}
+
 /* ---- Det ------------------------------------------------------------------------------------- */
 
 static void test_det(void **state)
@@ -375,10 +411,15 @@ static void test_det(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_transpose),           cmocka_unit_test(test_transpose_constants),
-        cmocka_unit_test(test_transpose_refuses),   cmocka_unit_test(test_transpose_apart),
-        cmocka_unit_test(test_transpose_in_blocks), cmocka_unit_test(test_col2im),
-        cmocka_unit_test(test_max_unpool),          cmocka_unit_test(test_det),
+        cmocka_unit_test(test_transpose),
+        cmocka_unit_test(test_transpose_constants),
+        cmocka_unit_test(test_transpose_refuses),
+        cmocka_unit_test(test_transpose_apart),
+        cmocka_unit_test(test_transpose_in_blocks),
+        cmocka_unit_test(test_col2im),
+        cmocka_unit_test(test_max_unpool),
+        cmocka_unit_test(test_max_unpool_widths),
+        cmocka_unit_test(test_det),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clones.h"
 #include "device/window.h"
 #include "kernels/cpu/lib/lines.h"
 
@@ -58,12 +59,50 @@ static tssa_status *output_dims(const struct kernel_args *args, const struct ten
     return NULL;
 }
 
+/* Whether all are below `total`. */
+VECTOR_FUNCTION(bool, are_inside, (const int64_t *indices, size_t count, int64_t total),
+                (indices, count, total))
+{
+    uint64_t outside = 0; /* its sign */
+    for (size_t i = 0; i < count; i++)
+        outside |= (uint64_t)indices[i] | ~((uint64_t)indices[i] - (uint64_t)total);
+    return outside >> 63 == 0;
+}
+
+#define PUT(type)                                                                                  \
+    static void put_##type(type *restrict y, const type *restrict x,                               \
+                           const int64_t *restrict indices, size_t count)                          \
+    {                                                                                              \
+        for (size_t i = 0; i < count; i++)                                                         \
+            y[indices[i]] = x[i];                                                                  \
+    }
+PUT(uint16_t)
+PUT(uint32_t)
+PUT(uint64_t)
+
+/* Indices count in y itself. */
+static void put_elements(const struct tensor *x, const int64_t *indices, struct tensor *y)
+{
+    const size_t count = tensor_count(x), width = tssa_dtype_size(x->dtype);
+    if (width == 2)
+        put_uint16_t(y->data, x->data, indices, count);
+    else if (width == 4)
+        put_uint32_t(y->data, x->data, indices, count);
+    else
+        put_uint64_t(y->data, x->data, indices, count);
+}
+
 static tssa_status *scatter(const struct tensor *x, const struct tensor *indices,
                             const int64_t *unpooled, struct tensor *y)
 {
     int64_t total = dims_product(unpooled, 0, x->rank);
     size_t width = tssa_dtype_size(x->dtype), count = tensor_count(x);
     int64_t strides[TSSA_MAX_RANK];
+    const bool same = memcmp(unpooled, y->dims, (size_t)x->rank * sizeof *unpooled) == 0;
+    if (same && are_inside(indices->data, count, total)) {
+        put_elements(x, indices->data, y);
+        return NULL;
+    }
     tensor_strides(y->rank, y->dims, strides);
     for (size_t i = 0; i < count; i++) {
         int64_t index = ((const int64_t *)indices->data)[i], at = 0;
