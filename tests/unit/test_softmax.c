@@ -143,6 +143,48 @@ static void test_hardmax(void **state)
     op_close(&t);
 }
 
+/* The first of the largest, or the first NaN; of lines and columns, some that fill no vectors. */
+static void test_hardmax_bits(void **state)
+{
+    (void)state;
+    static const tssa_dtype types[] = {TSSA_FLOAT, TSSA_DOUBLE, TSSA_FLOAT16};
+    static const int64_t inners[] = {1, 3, 8, 70};
+    enum { MOST = 3 * 90 * 70 };
+    static double values[MOST], x[MOST];
+    struct random random = {6};
+    for (int round = 0; round < 240; round++) {
+        const tssa_dtype dtype = types[round % 3];
+        const size_t size = tssa_dtype_size(dtype);
+        const int64_t inner = inners[random_int(&random, 0, 3)];
+        const int64_t dims[3] = {3, random_int(&random, 1, 90), inner}, n = dims[1];
+        for (int64_t i = 0; i < 3 * n * inner; i++) {
+            const bool is_nan = round % 2 && !random_int(&random, 0, 60);
+            values[i] = is_nan                       ? (double)NAN
+                        : random_int(&random, 0, 30) ? (double)random_int(&random, -9, 4)
+                                                     : -0.0;
+            dtype_store_double(dtype, (char *)x + (size_t)i * size, values[i]);
+        }
+        struct op_run t;
+        op_begin(&t, IR_OP_Hardmax, 0);
+        op_int(&t, "axis", 1);
+        op_add(&t, dtype, 3, dims, x);
+        op_go(&t);
+        for (int64_t line = 0; line < 3 * inner; line++) {
+            const int64_t from = line / inner * n * inner + line % inner;
+            int64_t best = 0;
+            for (int64_t i = 1; i < n && !isnan(values[from + best * inner]); i++)
+                if (values[from + i * inner] > values[from + best * inner] ||
+                    isnan(values[from + i * inner]))
+                    best = i;
+            for (int64_t i = 0; i < n; i++)
+                assert_true(dtype_load_double(dtype, (const char *)t.outputs[0].tensor.data +
+                                                         (size_t)(from + i * inner) * size) ==
+                            (i == best));
+        }
+        op_close(&t);
+    }
+}
+
 static void test_refuses(void **state)
 {
     (void)state;
@@ -165,7 +207,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_axes),    cmocka_unit_test(test_extremes),
         cmocka_unit_test(test_bits),    cmocka_unit_test(test_half),
-        cmocka_unit_test(test_hardmax), cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_hardmax), cmocka_unit_test(test_hardmax_bits),
+        cmocka_unit_test(test_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

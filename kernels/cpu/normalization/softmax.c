@@ -18,6 +18,7 @@
 #include "kernels/cpu/lib/lines.h"
 #include "kernels/cpu/lib/reduce.h"
 #include "kernels/cpu/normalization/softmax.h"
+#include "kernels/cpu/reduction/arg_reduce.h"
 
 struct softmax {
     int64_t axis;
@@ -272,6 +273,36 @@ static void hardmax_line(double *x, double *exps, int64_t n, bool is_column)
         x[i] = i == best;
 }
 
+/* The same of float32, as ArgMax finds it. */
+static void hardmax_block(const struct block *b)
+{
+    float most[LINES];
+    reduce_lines(REDUCTION_Max, TSSA_FLOAT, most, b->x, b->n, b->lines, b->n, NULL);
+    for (int64_t line = 0; line < b->lines; line++) {
+        const int64_t at = arg_loops_f32.find[0](b->x + line * b->n, b->n, &most[line]);
+        float *y = b->y + line * b->n;
+        memset(y, 0, (size_t)b->n * sizeof *y);
+        y[at] = 1;
+    }
+}
+
+VECTOR_PROCEDURE(mark_rows, (const struct columns *c, const int32_t *restrict at), (c, at))
+{
+    for (int64_t i = 0; i < c->n; i++) {
+        float *restrict y = c->y + i * c->y_stride;
+        for (int64_t k = 0; k < c->columns; k++)
+            y[k] = at[k] == (int32_t)i ? 1.0f : 0.0f;
+    }
+}
+
+static void hardmax_of_columns(const struct columns *c)
+{
+    float most[SOFTMAX_COLUMNS];
+    int32_t at[SOFTMAX_COLUMNS];
+    arg_loops_f32.rows[1][0](most, at, c->x, c->x_stride, c->n, c->columns);
+    mark_rows(c, at);
+}
+
 /* ---- Lines of other kernels ------------------------------------------------------------------ */
 
 void softmax_of_lines(tssa_dtype dtype, void *x, void *exps, int64_t lines, int64_t stride,
@@ -314,12 +345,12 @@ void log_softmax_of_columns(tssa_dtype dtype, void *x, void *exps, int64_t colum
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-/* `block` is NULL where every type is computed in double. */
 struct method {
     void (*line)(double *x, double *exps, int64_t n, bool is_column);
     void (*block)(const struct block *block);
     void (*columns)(const struct columns *columns);
     bool in_place; /* the block's exps are its y */
+    int64_t most;  /* elements of a line; others are computed in double */
 };
 
 struct work {
@@ -473,7 +504,7 @@ static tssa_status *find_lines(const struct softmax *softmax, const struct tenso
 static parts_body find_body(const struct work *w, size_t *each)
 {
     const int64_t n = w->lines.n;
-    if (!w->method->block || w->in->dtype == TSSA_DOUBLE) {
+    if (n > w->method->most || w->in->dtype == TSSA_DOUBLE) {
         *each = 2 * sizeof(double);
         return run_lines;
     }
@@ -509,6 +540,6 @@ static tssa_status *run_with(struct kernel_args *args, const struct method *meth
     extern const struct kernel cpu_kernel_##name;                                                  \
     const struct kernel cpu_kernel_##name = {.prepare = prepare, .run = run_##name};
 
-KERNEL(softmax, softmax_line, softmax_block, softmax_of_floats, true)
-KERNEL(log_softmax, log_softmax_line, log_softmax_block, log_softmax_of_floats, false)
-KERNEL(hardmax, hardmax_line, NULL, NULL, true)
+KERNEL(softmax, softmax_line, softmax_block, softmax_of_floats, true, INT64_MAX)
+KERNEL(log_softmax, log_softmax_line, log_softmax_block, log_softmax_of_floats, false, INT64_MAX)
+KERNEL(hardmax, hardmax_line, hardmax_block, hardmax_of_columns, true, INT32_MAX)
