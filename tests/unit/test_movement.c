@@ -4,6 +4,7 @@
  * coordinate of the result, which element of the operand it is. Random shapes, zero-size and scalar
  * ones among them, over element types of every size.
  */
+/* ctest-isa: v3 base */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -179,6 +180,8 @@ static void test_blocks(void **state)
         int64_t b = random_int(&random, 1, 3), small[4];
         bool to_space = random_int(&random, 0, 1), crd = random_int(&random, 0, 1);
         some_dims(&random, 4, small);
+        if (round % 4 == 0)
+            small[3] = random_int(&random, 1, 70); /* several vectors */
         int64_t deep[4] = {small[0], small[1] * b * b, small[2], small[3]};
         int64_t wide[4] = {small[0], small[1], small[2] * b, small[3] * b};
         op_open(&run, to_space ? IR_OP_DepthToSpace : IR_OP_SpaceToDepth, 1, 1);
@@ -263,6 +266,8 @@ static void test_slice(void **state)
         bool with_axes = random_int(&random, 0, 3) > 0, with_steps = random_int(&random, 0, 3) > 0;
         struct slice slice = {0};
         some_dims(&random, rank, dims);
+        if (round % 4 == 0)
+            dims[rank - 1] = random_int(&random, 1, 150); /* several vectors */
         for (int i = 0; i < rank; i++) {
             result[i] = dims[i];
             slice.step[i] = 1;

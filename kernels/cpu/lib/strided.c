@@ -157,11 +157,22 @@ static void squares_of_four(const struct plane *p, char *to, const char *from)
     squares_4(p, to, from);
 }
 
-/* ---- Three rows ------------------------------------------------------------------------------ */
+/* ---- Two and three rows, and every second element -------------------------------------------- */
 
 typedef uint32_t word __attribute__((aligned(1), may_alias));
 
-/* Rows of 3 elements of four bytes, one behind the other, as the pixels of images, to 3 rows. */
+/* Rows of 2 elements of four bytes, one behind the other, as SpaceToDepth's blocks, to 2 rows. */
+VECTOR_PROCEDURE(split_in_two, (const struct plane *p, char *to, const char *from), (p, to, from))
+{
+    const word *restrict x = (const word *)(const void *)from;
+    word *restrict a = (word *)(void *)to, *restrict b = (word *)(void *)(to + p->to_row);
+    for (int64_t i = 0; i < p->columns; i++) {
+        a[i] = x[2 * i];
+        b[i] = x[2 * i + 1];
+    }
+}
+
+/* Rows of 3 of them, as the pixels of images, to 3 rows. */
 VECTOR_PROCEDURE(split_in_three, (const struct plane *p, char *to, const char *from), (p, to, from))
 {
     const word *restrict x = (const word *)(const void *)from;
@@ -174,9 +185,25 @@ VECTOR_PROCEDURE(split_in_three, (const struct plane *p, char *to, const char *f
     }
 }
 
-static bool is_three(const struct plane *p, int64_t size)
+/* Those of any rows, as slices with a step of 2 take them. */
+VECTOR_PROCEDURE(every_second, (const struct plane *p, char *to, const char *from), (p, to, from))
 {
-    return size == 4 && p->rows == 3 && p->from_column == 12;
+    for (int64_t r = 0; r < p->rows; r++) {
+        const word *restrict x = (const word *)(const void *)(from + r * p->from_row);
+        word *restrict y = (word *)(void *)(to + r * p->to_row);
+        for (int64_t i = 0; i < p->columns; i++)
+            y[i] = x[2 * i];
+    }
+}
+
+typedef void (*plane_copy)(const struct plane *plane, char *to, const char *from);
+
+/* What splits rows of so few elements. */
+static plane_copy split_of(const struct plane *p, int64_t size)
+{
+    if (size != 4 || p->from_column != p->rows * size)
+        return NULL;
+    return p->rows == 2 ? split_in_two : p->rows == 3 ? split_in_three : NULL;
 }
 
 /* ---- Jobs ------------------------------------------------------------------------------------ */
@@ -278,6 +305,7 @@ static void job_order(struct job *job)
 static void copy_plane(const struct job *job, const struct plane *plane, char *to, const char *from)
 {
     int64_t size = (int64_t)job->size;
+    const plane_copy split = split_of(plane, size);
     if (plane->to_column == size && plane->from_column == size) {
         for (int64_t r = 0; r < plane->rows; r++)
             memcpy(to + r * plane->to_row, from + r * plane->from_row,
@@ -286,12 +314,14 @@ static void copy_plane(const struct job *job, const struct plane *plane, char *t
         for (int64_t r = 0; r < plane->rows; r++)
             job->loops->fill(to + r * plane->to_row, from + r * plane->from_row, plane->columns);
     } else if (plane->to_column == size && plane->from_row == size) {
-        if (is_three(plane, size)) {
-            split_in_three(plane, to, from);
+        if (split) {
+            split(plane, to, from);
             return;
         }
         bool evict = plane->to_row % CACHE_PERIOD == 0 && plane->rows > 1;
         (evict ? job->loops->tile : job->loops->squares)(plane, to, from);
+    } else if (plane->to_column == 4 && size == 4 && plane->from_column == 8) {
+        every_second(plane, to, from);
     } else {
         job->loops->copy(plane, to, from);
     }
