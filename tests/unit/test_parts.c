@@ -21,7 +21,7 @@ static void backwards(int threads, int64_t count, team_body body, void *context)
 static const int64_t shape[4] = {3, 16, 40, 40};
 #define COUNT (3 * 16 * 40 * 40)
 static float x[COUNT], channel[16];
-static const int64_t k = 5, sizes[4] = {3, 16, 33, 60};
+static const int64_t k = 5, sizes[4] = {3, 16, 33, 60}, edges[8] = {1, 0, 2, 3, 0, 1, 0, 5};
 
 static void add_operands(struct op_run *t)
 {
@@ -29,6 +29,10 @@ static void add_operands(struct op_run *t)
     switch (t->op->info->id) {
     case IR_OP_TopK:
         op_add(t, TSSA_INT64, 0, NULL, &k);
+        break;
+    case IR_OP_Pad:
+        op_string(t, "mode", "reflect");
+        op_add(t, TSSA_INT64, 1, (const int64_t[]){8}, edges);
         break;
     case IR_OP_Resize:
         op_string(t, "mode", "linear");
@@ -93,6 +97,7 @@ static void test_threads(void **state)
         {IR_OP_BatchNormalization, 0},
         {IR_OP_LayerNormalization, 0},
         {IR_OP_LRN, 0},
+        {IR_OP_Pad, 0},
     };
     random_floats(x, COUNT, 1);
     random_floats(channel, 16, 2);

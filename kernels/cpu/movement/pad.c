@@ -73,43 +73,72 @@ static int64_t pad_source(enum pad_mode mode, const struct pad_axis *axis, int64
     return axis->low + (at < n ? at : period - at);
 }
 
+/* Elements that lie anywhere in a row of x, at so many bytes, one behind the other. */
+typedef void (*pick_fn)(char *restrict to, const char *restrict from, const int64_t *columns,
+                        int64_t n);
+
+#define PICK(size)                                                                                 \
+    static void pick_##size(char *restrict to, const char *restrict from, const int64_t *columns,  \
+                            int64_t n)                                                             \
+    {                                                                                              \
+        for (int64_t c = 0; c < n; c++)                                                            \
+            memcpy(to + c * (size), from + columns[c], size);                                      \
+    }
+PICK(1)
+PICK(2)
+PICK(4)
+PICK(8)
+PICK(16)
+
+static const pick_fn pick_of_size[] = {
+    [1] = pick_1, [2] = pick_2, [4] = pick_4, [8] = pick_8, [16] = pick_16};
+
 /* The rows of y, by tables of which element of x (in bytes along the axis) each coordinate is. */
 struct pad_job {
     const struct tensor *x, *y;
     size_t size;
+    pick_fn pick;
     const int64_t *table[TSSA_MAX_RANK];
     int64_t inner_first, inner_last; /* columns of y that are one piece of x */
 };
 
+/* The row behind the one at these coordinates. */
+static void next_row(const struct tensor *y, int64_t *at)
+{
+    for (int i = y->rank - 2; i >= 0 && ++at[i] == y->dims[i]; i--)
+        at[i] = 0;
+}
+
 static void pad_rows(void *context, int64_t begin, int64_t end)
 {
     const struct pad_job *job = context;
-    int last = job->y->rank - 1;
-    size_t size = job->size;
-    const int64_t *columns = job->table[last];
-    int64_t width = job->y->dims[last];
-    for (int64_t row = begin; row < end; row++) {
-        int64_t offset = 0, rest = row;
-        for (int i = last - 1; i >= 0; i--) {
-            offset += job->table[i][rest % job->y->dims[i]];
-            rest /= job->y->dims[i];
-        }
-        const char *from = (const char *)job->x->data + offset;
-        char *to = (char *)job->y->data + (size_t)(row * width) * size;
-        for (int64_t c = 0; c < job->inner_first; c++)
-            memcpy(to + (size_t)c * size, from + columns[c], size);
-        if (job->inner_last > job->inner_first)
-            memcpy(to + (size_t)job->inner_first * size, from + columns[job->inner_first],
-                   (size_t)(job->inner_last - job->inner_first) * size);
-        for (int64_t c = job->inner_last; c < width; c++)
-            memcpy(to + (size_t)c * size, from + columns[c], size);
+    const int last = job->y->rank - 1;
+    const int64_t *columns = job->table[last], width = job->y->dims[last],
+                  size = (int64_t)job->size;
+    const int64_t first = job->inner_first, behind = job->inner_last;
+    int64_t at[TSSA_MAX_RANK], rest = begin;
+    for (int i = last - 1; i >= 0; i--) {
+        at[i] = rest % job->y->dims[i];
+        rest /= job->y->dims[i];
+    }
+    char *to = (char *)job->y->data + begin * width * size;
+    for (int64_t row = begin; row < end; row++, to += width * size) {
+        const char *from = job->x->data;
+        for (int i = 0; i < last; i++)
+            from += job->table[i][at[i]];
+        job->pick(to, from, columns, first);
+        if (behind > first)
+            memcpy(to + first * size, from + columns[first], (size_t)((behind - first) * size));
+        job->pick(to + behind * size, from, columns + behind, width - behind);
+        next_row(job->y, at);
     }
 }
 
 static tssa_status *pad_repeat(struct kernel_args *args, enum pad_mode mode, const struct tensor *x,
                                const struct pad_axis *axes, struct tensor *y)
 {
-    struct pad_job job = {.x = x, .y = y, .size = dtype_info(x->dtype)->size};
+    const size_t size = dtype_info(x->dtype)->size;
+    struct pad_job job = {.x = x, .y = y, .size = size, .pick = pick_of_size[size]};
     int64_t strides[TSSA_MAX_RANK];
     size_t entries = 0;
     struct buffer *scratch;
