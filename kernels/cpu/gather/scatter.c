@@ -16,8 +16,12 @@ enum reduction { REDUCE_NONE, REDUCE_ADD, REDUCE_MUL, REDUCE_MIN, REDUCE_MAX, RE
 
 static const char *const reduction_names[REDUCE_COUNT] = {"none", "add", "mul", "min", "max"};
 
-/* to[i] = to[i] op from[i]. */
-typedef void (*combine_fn)(void *to, const void *from, size_t count);
+struct combiner {
+    /* to[i] = to[i] op from[i]. */
+    void (*block)(void *to, const void *from, size_t count);
+    /* to[i * step + offsets[i]] = itself op from[i]. */
+    void (*row)(void *to, const void *from, const int64_t *offsets, int64_t step, int64_t count);
+};
 
 #define COMBINE(suffix, name, type, expression)                                                    \
     static void name##_##suffix(void *to, const void *from, size_t count)                          \
@@ -28,14 +32,38 @@ typedef void (*combine_fn)(void *to, const void *from, size_t count);
             type a = t[i], b = f[i];                                                               \
             t[i] = expression;                                                                     \
         }                                                                                          \
+    }                                                                                              \
+    static void name##_row_##suffix(void *to, const void *from, const int64_t *offsets,            \
+                                    int64_t step, int64_t count)                                   \
+    {                                                                                              \
+        type *t = to;                                                                              \
+        const type *f = from;                                                                      \
+        for (int64_t i = 0; i < count; i++) {                                                      \
+            type *at = &t[i * step + offsets[i]], a = *at, b = f[i];                               \
+            *at = expression;                                                                      \
+        }                                                                                          \
     }
+
+/* first ? a : b, without a branch that nobody foresees. */
+#define CHOOSE(suffix, type, bits)                                                                 \
+    static inline type choose_##suffix(bool first, type a, type b)                                 \
+    {                                                                                              \
+        bits x, y;                                                                                 \
+        memcpy(&x, &a, sizeof x);                                                                  \
+        memcpy(&y, &b, sizeof y);                                                                  \
+        y ^= (x ^ y) & (0 - (bits)first);                                                          \
+        memcpy(&b, &y, sizeof b);                                                                  \
+        return b;                                                                                  \
+    }
+CHOOSE(f32, float, uint32_t)
+CHOOSE(f64, double, uint64_t)
 
 /* min and max give NaN when either side is, as numpy's do. */
 #define COMBINE_FLOAT(suffix, type)                                                                \
     COMBINE(suffix, add, type, a + b)                                                              \
     COMBINE(suffix, mul, type, a *b)                                                               \
-    COMBINE(suffix, min, type, (a < b || a != a) ? a : b)                                          \
-    COMBINE(suffix, max, type, (a > b || a != a) ? a : b)
+    COMBINE(suffix, min, type, choose_##suffix((a < b) | (a != a), a, b))                          \
+    COMBINE(suffix, max, type, choose_##suffix((a > b) | (a != a), a, b))
 
 /* Integers wrap around. */
 #define COMBINE_INT(suffix, type)                                                                  \
@@ -79,10 +107,13 @@ COMBINE_COMPLEX(c128, double)
 
 #define COMBINERS(s)                                                                               \
     {                                                                                              \
-        NULL, add_##s, mul_##s, min_##s, max_##s                                                   \
+        {NULL, NULL}, {add_##s, add_row_##s}, {mul_##s, mul_row_##s}, {min_##s, min_row_##s},      \
+        {                                                                                          \
+            max_##s, max_row_##s                                                                   \
+        }                                                                                          \
     }
 
-static const combine_fn combiners[TSSA_DTYPE_COUNT][REDUCE_COUNT] = {
+static const struct combiner combiners[TSSA_DTYPE_COUNT][REDUCE_COUNT] = {
     [TSSA_FLOAT] = COMBINERS(f32),
     [TSSA_DOUBLE] = COMBINERS(f64),
     [TSSA_FLOAT16] = COMBINERS(f16),
@@ -95,9 +126,13 @@ static const combine_fn combiners[TSSA_DTYPE_COUNT][REDUCE_COUNT] = {
     [TSSA_UINT16] = COMBINERS(u16),
     [TSSA_UINT32] = COMBINERS(u32),
     [TSSA_UINT64] = COMBINERS(u64),
-    [TSSA_BOOL] = {NULL, add_b, mul_b, mul_b, add_b},
-    [TSSA_COMPLEX64] = {NULL, add_c64, mul_c64, NULL, NULL},
-    [TSSA_COMPLEX128] = {NULL, add_c128, mul_c128, NULL, NULL},
+    [TSSA_BOOL] = {{NULL, NULL},
+                   {add_b, add_row_b},
+                   {mul_b, mul_row_b},
+                   {mul_b, mul_row_b},
+                   {add_b, add_row_b}},
+    [TSSA_COMPLEX64] = {{NULL, NULL}, {add_c64, add_row_c64}, {mul_c64, mul_row_c64}},
+    [TSSA_COMPLEX128] = {{NULL, NULL}, {add_c128, add_row_c128}, {mul_c128, mul_row_c128}},
 };
 
 /* ---- Common to both -------------------------------------------------------------------------- */
@@ -125,10 +160,10 @@ static tssa_status *scatter_prepare(const struct ir_op *op, const struct kernel_
 }
 
 static tssa_status *find_combiner(const struct scatter *scatter, tssa_dtype dtype,
-                                  combine_fn *combine)
+                                  const struct combiner **combine)
 {
-    *combine = combiners[dtype][scatter->reduction];
-    if (!*combine && scatter->reduction != REDUCE_NONE)
+    *combine = &combiners[dtype][scatter->reduction];
+    if (!(*combine)->block && scatter->reduction != REDUCE_NONE)
         return ERROR(TSSA_UNSUPPORTED, "reduction \"%s\" does not exist for %s",
                      reduction_names[scatter->reduction], dtype_info(dtype)->ir_name);
     return NULL;
@@ -147,8 +182,16 @@ static tssa_status *scatter_misfit(const struct tensor *x, const struct tensor *
 
 /* ---- ScatterElements ------------------------------------------------------------------------- */
 
-static void scatter_elements_write(const struct tensor *updates, int axis, combine_fn combine,
-                                   const int64_t *strides, const int64_t *offsets, struct tensor *y)
+static inline void put_row(char *to, const char *from, size_t size, const int64_t *offsets,
+                           int64_t step, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        memcpy(to + (size_t)(i * step + offsets[i]) * size, from + (size_t)i * size, size);
+}
+
+static void scatter_elements_write(const struct tensor *updates, int axis,
+                                   const struct combiner *combine, const int64_t *strides,
+                                   const int64_t *offsets, struct tensor *y)
 {
     int last = y->rank - 1;
     int64_t columns = updates->dims[last], column_stride = axis == last ? 0 : 1;
@@ -161,14 +204,17 @@ static void scatter_elements_write(const struct tensor *updates, int axis, combi
         rows.strides[i] = i == axis ? 0 : strides[i];
     }
     for (int64_t r = 0; r < n_rows; r++) {
-        for (int64_t c = 0; c < columns; c++, from += size, offsets++) {
-            char *to =
-                (char *)y->data + (size_t)(rows.offset + c * column_stride + *offsets) * size;
-            if (combine)
-                combine(to, from, 1);
-            else
-                memcpy(to, from, size);
-        }
+        char *to = (char *)y->data + (size_t)rows.offset * size;
+        if (combine->row)
+            combine->row(to, from, offsets, column_stride, columns);
+        else if (size == 4)
+            put_row(to, from, 4, offsets, column_stride, columns);
+        else if (size == 8)
+            put_row(to, from, 8, offsets, column_stride, columns);
+        else
+            put_row(to, from, size, offsets, column_stride, columns);
+        from += (size_t)columns * size;
+        offsets += columns;
         grid_next(&rows);
     }
 }
@@ -179,7 +225,7 @@ static tssa_status *scatter_elements_run(struct kernel_args *args)
     const struct tensor *x, *indices, *updates;
     struct tensor *y;
     struct indices offsets = {0};
-    combine_fn combine;
+    const struct combiner *combine;
     int64_t strides[TSSA_MAX_RANK];
     int axis;
     TRY(kernel_tensor(args, 0, &x));
@@ -226,14 +272,14 @@ static bool scatter_nd_fits(const struct tensor *x, const struct tensor *indices
 
 /* Blocks that lie one behind the other are one. */
 static void scatter_blocks(char *to, const char *from, const struct indices *offsets,
-                           combine_fn combine, size_t elements, size_t size)
+                           const struct combiner *combine, size_t elements, size_t size)
 {
     const size_t block = elements * size;
     for (size_t i = 0, n; i < offsets->count; i += n, from += n * block) {
         n = indices_in_row(offsets->data + i, offsets->count - i);
         char *start = to + (size_t)offsets->data[i] * block;
-        if (combine)
-            combine(start, from, n * elements);
+        if (combine->block)
+            combine->block(start, from, n * elements);
         else
             memcpy(start, from, n * block);
     }
@@ -245,7 +291,7 @@ static tssa_status *scatter_nd_run(struct kernel_args *args)
     const struct tensor *x, *indices, *updates;
     struct tensor *y;
     struct indices offsets = {0};
-    combine_fn combine;
+    const struct combiner *combine;
     int64_t strides[TSSA_MAX_RANK];
     TRY(kernel_tensor(args, 0, &x));
     TRY(kernel_tensor(args, 1, &indices));
