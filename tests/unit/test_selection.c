@@ -348,6 +348,49 @@ static void test_unique(void **state)
     }
 }
 
+/* Which are sorted by digits: all alike, of few values and of many, NaN and zeros of both signs. */
+static void test_unique_of_many(void **state)
+{
+    static const tssa_dtype types[] = {TSSA_FLOAT,  TSSA_INT64,  TSSA_INT8,  TSSA_FLOAT16,
+                                       TSSA_DOUBLE, TSSA_UINT64, TSSA_INT32, TSSA_BFLOAT16};
+    struct random random = {5};
+    static double items[4 * 1500];
+    (void)state;
+    for (int round = 0; round < 96; round++) {
+        struct op_run run;
+        const tssa_dtype dtype = types[round % 8];
+        const size_t size = dtype_info(dtype)->size;
+        const int64_t n = random_int(&random, 200, 1500), width = round % 3 ? 1 : 4,
+                      dims[3] = {1, n, width};
+        const int axis = width > 1 || round / 8 % 2 ? 1 : -1;
+        const bool sorted = random_int(&random, 0, 1);
+        const int64_t high = round / 16 == 0   ? 0
+                             : round / 16 == 1 ? 3
+                             : round / 16 == 2 ? 120
+                                               : 500;
+        const int64_t low = dtype == TSSA_UINT64 ? 0 : -high;
+        op_open(&run, IR_OP_Unique, 1, 4);
+        op_int(&run, "sorted", sorted);
+        if (axis >= 0)
+            op_int(&run, "axis", axis);
+        struct tensor *x = op_input(&run, 0, dtype, 3, dims);
+        for (int64_t i = 0; i < n * width; i++) {
+            double value = (double)random_int(&random, low, high);
+            const int64_t special = random_int(&random, 0, 20);
+            if (dtype_is_float(dtype) && high && special < 2)
+                value = special ? (double)NAN : -0.0;
+            else if (size == 8 && round % 3)
+                value *= 0x1p50;
+            dtype_store_double(dtype, (char *)x->data + (size_t)i * size, value);
+        }
+        op_go(&run);
+        for (int64_t i = 0; i < n; i++)
+            load_item(x, axis, i, width, items + i * width);
+        check_unique(&run, x, axis, sorted, items, n, width);
+        op_close(&run);
+    }
+}
+
 static void test_unique_of_strings_and_nothing(void **state)
 {
     struct op_run run;
@@ -392,6 +435,7 @@ int main(void)
         cmocka_unit_test(test_non_zero_of_every_bit),
         cmocka_unit_test(test_non_zero_of_odd_values),
         cmocka_unit_test(test_unique),
+        cmocka_unit_test(test_unique_of_many),
         cmocka_unit_test(test_unique_of_strings_and_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

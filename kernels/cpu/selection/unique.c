@@ -3,12 +3,13 @@
  * Unique-11 of ai.onnx. Its items are the elements of the flattened operand, or the slices along an
  * axis. They are brought into one row each and sorted, stably, by their number; equal neighbours
  * are a group, and the group's first number is the first occurrence. As in numpy, NaN equals NaN
- * and comes last, and -0 equals 0.
+ * and comes last, and -0 equals 0. Many items of few numbers are sorted by the digits of keys.
  */
 #include <string.h>
 
 #include "kernels/cpu/gather/gather.h"
 #include "kernels/cpu/lib/strided.h"
+#include "kernels/cpu/selection/rank.h"
 
 /* ---- Order ----------------------------------------------------------------------------------- */
 
@@ -82,7 +83,8 @@ struct items {
     size_t size, width;
     int64_t count;
     compare_fn compare;
-    int64_t *order, *spare; /* item numbers in ascending order; scratch of the sort */
+    int64_t *order, *spare;      /* item numbers in ascending order; scratch of the sort */
+    uint64_t *keys, *spare_keys; /* in that order; NULL: items are compared */
     int64_t groups;
     int64_t *first, *members; /* per group, in the order of the result */
     int64_t *group_of;        /* per item */
@@ -119,11 +121,78 @@ static void sort_items(struct items *items)
     }
 }
 
+#define FEW 256  /* fewer are merged */
+#define WIDEST 8 /* numbers of an item: comparing more ends at the first that differs */
+#define DIGITS 256
+#define KEY_DIGITS 8
+
+static bool have_keys(const struct items *items, tssa_dtype dtype)
+{
+    return items->width > 0 && items->width <= WIDEST && items->count >= FEW &&
+           items->count <= UINT32_MAX && (dtype_is_float(dtype) || dtype_is_integer(dtype)) &&
+           items->size <= sizeof(uint64_t);
+}
+
+/* Moves all so that digit `d` of the keys ascends, and what has the same one stays in order;
+ * counts: how many have which. */
+static void order_by_digit(struct items *items, int d, const uint32_t *counts)
+{
+    uint32_t places[DIGITS], sum = 0;
+    uint64_t *keys = items->spare_keys;
+    int64_t *order = items->spare;
+    for (int i = 0; i < DIGITS; i++) {
+        places[i] = sum;
+        sum += counts[i];
+    }
+    for (int64_t i = 0; i < items->count; i++) {
+        const uint32_t at = places[items->keys[i] >> 8 * d & (DIGITS - 1)]++;
+        keys[at] = items->keys[i];
+        order[at] = items->order[i];
+    }
+    items->spare_keys = items->keys;
+    items->spare = items->order;
+    items->keys = keys;
+    items->order = order;
+}
+
+static void sort_by_column(struct items *items, tssa_dtype dtype, size_t column)
+{
+    uint32_t counts[KEY_DIGITS][DIGITS] = {0};
+    const size_t row = items->width * items->size;
+    const char *data = items->data + column * items->size;
+    for (int64_t i = 0; i < items->count; i++) {
+        const uint64_t key = rank_key(dtype, data + (size_t)items->order[i] * row, false);
+        for (int d = 0; d < KEY_DIGITS; d++)
+            counts[d][key >> 8 * d & (DIGITS - 1)]++;
+        items->keys[i] = key;
+    }
+    for (int d = 0; d < KEY_DIGITS; d++)
+        if (counts[d][items->keys[0] >> 8 * d & (DIGITS - 1)] != items->count) /* not all have it */
+            order_by_digit(items, d, counts[d]);
+}
+
+/* The last column first. */
+static void sort_by_keys(struct items *items, tssa_dtype dtype)
+{
+    for (int64_t i = 0; i < items->count; i++)
+        items->order[i] = i;
+    for (size_t column = items->width; column-- > 0;)
+        sort_by_column(items, dtype, column);
+}
+
+/* Whether number i of the sorted ones, i > 0, is as the one before it. */
+static bool is_repeated(const struct items *items, int64_t i)
+{
+    if (items->keys && items->width == 1)
+        return items->keys[i] == items->keys[i - 1];
+    return compare_items(items, items->order[i - 1], items->order[i]) == 0;
+}
+
 static void group_items(struct items *items)
 {
     for (int64_t i = 0; i < items->count; i++) {
         int64_t item = items->order[i];
-        if (i == 0 || compare_items(items, items->order[i - 1], item) != 0) {
+        if (i == 0 || !is_repeated(items, i)) {
             items->first[items->groups] = item;
             items->members[items->groups++] = 0;
         }
@@ -193,7 +262,6 @@ static tssa_status *find_unique(struct kernel_args *args, const struct unique *u
             dims[i] = x->dims[i];
     }
     items->data = x->data;
-    items->width = (size_t)(outer * inner);
     if (outer > 1) {
         struct strided_box box = {.rank = 3,
                                   .dims = {items->count, outer, inner},
@@ -202,7 +270,10 @@ static tssa_status *find_unique(struct kernel_args *args, const struct unique *u
         strided_copy(args->env->team, items->size, &box, rows, x->data);
         items->data = rows;
     }
-    sort_items(items);
+    if (items->keys)
+        sort_by_keys(items, x->dtype);
+    else
+        sort_items(items);
     group_items(items);
     if (!unique->sorted)
         unsort_groups(items);
@@ -239,8 +310,12 @@ static tssa_status *unique_run(struct kernel_args *args)
                           .compare = comparators[x->dtype]};
     if (!items.compare)
         return ERROR(TSSA_UNSUPPORTED, "%s has no order", dtype_info(x->dtype)->ir_name);
+    items.width = unique->flat ? 1
+                               : (size_t)dims_product(x->dims, 0, axis) *
+                                     (size_t)dims_product(x->dims, axis + 1, x->rank);
+    const bool keys = have_keys(&items, x->dtype);
     /* Slices without elements are all equal; they can be many. */
-    if (!size_mul((size_t)items.count, 5 * sizeof(int64_t), &bytes))
+    if (!size_mul((size_t)items.count, (keys ? 7 : 5) * sizeof(int64_t), &bytes))
         return status_out_of_memory();
     TRY(kernel_scratch(args, bytes, &scratch));
     items.order = scratch->data;
@@ -248,6 +323,10 @@ static tssa_status *unique_run(struct kernel_args *args)
     items.first = items.spare + items.count;
     items.members = items.first + items.count;
     items.group_of = items.members + items.count;
+    if (keys) {
+        items.keys = (uint64_t *)(items.group_of + items.count);
+        items.spare_keys = items.keys + items.count;
+    }
     tssa_status *status = kernel_scratch(args, tensor_bytes(x), &rows);
     if (!status) {
         status = find_unique(args, unique, x, axis, &items, rows->data);
