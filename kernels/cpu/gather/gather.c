@@ -97,8 +97,7 @@ static tssa_status *gather_run(struct kernel_args *args)
     for (int i = axis + 1; i < x->rank; i++)
         dims[rank++] = x->dims[i];
 
-    tssa_status *status = indices_read(args, 1, tensor_count(indices), 1, &x->dims[axis],
-                                       &(const int64_t){1}, &offsets);
+    tssa_status *status = indices_find(args, 1, x->dims[axis], 1, &offsets);
     const int64_t inner = dims_product(x->dims, axis + 1, x->rank);
     if (!status && offsets.count == 1 && dims_product(x->dims, 0, axis) == 1 &&
         kernel_share_piece(args, 0, offsets.data[0] * inner, rank, dims))
@@ -160,8 +159,7 @@ static tssa_status *array_feature_extractor_run(struct kernel_args *args)
     for (int i = 0; i < x->rank - 1; i++)
         dims[i] = x->dims[i];
     dims[rank - 1] = (int64_t)tensor_count(indices);
-    tssa_status *status =
-        indices_read(args, 1, tensor_count(indices), 1, columns, &(const int64_t){1}, &offsets);
+    tssa_status *status = indices_find(args, 1, *columns, 1, &offsets);
     if (!status)
         status = kernel_output(args, 0, x->dtype, rank, dims, &y);
     if (!status && y && tensor_count(y) > 0) {
@@ -319,8 +317,7 @@ static tssa_status *gather_elements_run(struct kernel_args *args)
         return ERROR(TSSA_RUNTIME, "indices %s do not fit data %s", index, data);
     }
     tensor_strides(x->rank, x->dims, strides);
-    tssa_status *status =
-        indices_read(args, 1, tensor_count(indices), 1, &x->dims[axis], &strides[axis], &offsets);
+    tssa_status *status = indices_find(args, 1, x->dims[axis], strides[axis], &offsets);
     if (!status)
         status = kernel_output(args, 0, x->dtype, x->rank, indices->dims, &y);
     if (!status && y && tensor_count(y) > 0) {

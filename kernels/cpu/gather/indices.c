@@ -76,6 +76,29 @@ tssa_status *indices_read(struct kernel_args *args, uint32_t index, size_t count
     return read_all(x->data, false, n, limits, strides, indices);
 }
 
+/* Whether none counts from the end or is wrong. */
+VECTOR_FUNCTION(bool, all_inside, (const int64_t *data, size_t count, int64_t limit),
+                (data, count, limit))
+{
+    uint64_t outside = 0; /* its sign: limits are not negative */
+    for (size_t i = 0; i < count; i++)
+        outside |= (uint64_t)data[i] | ((uint64_t)limit - 1 - (uint64_t)data[i]);
+    return outside >> 63 == 0;
+}
+
+tssa_status *indices_find(struct kernel_args *args, uint32_t index, int64_t limit, int64_t stride,
+                          struct indices *indices)
+{
+    const struct tensor *x;
+    TRY(kernel_tensor(args, index, &x));
+    const size_t count = tensor_count(x);
+    if (stride != 1 || x->dtype != TSSA_INT64 || !all_inside(x->data, count, limit))
+        return indices_read(args, index, count, 1, &limit, &stride, indices);
+    indices->count = count;
+    indices->data = x->data;
+    return NULL;
+}
+
 void indices_release(struct indices *indices)
 {
     buffer_release(indices->scratch);

@@ -7,7 +7,8 @@
 
 #include "device/kernel.h"
 
-/* Offsets that an index tensor stands for. Zero-initialise; indices_release in every case. */
+/* Offsets that an index tensor stands for, perhaps its own elements. Zero-initialise;
+ * indices_release in every case. */
 struct indices {
     int64_t *data;
     size_t count;
@@ -22,6 +23,10 @@ struct indices {
  */
 tssa_status *indices_read(struct kernel_args *args, uint32_t index, size_t count, int n,
                           const int64_t *limits, const int64_t *strides, struct indices *indices);
+/* The same of single indices, all of the operand. The offsets may be the operand's elements, so
+ * that the kernel must not write where that lies. */
+tssa_status *indices_find(struct kernel_args *args, uint32_t index, int64_t limit, int64_t stride,
+                          struct indices *indices);
 void indices_release(struct indices *indices);
 
 /* How many of `count` offsets, of which there is one at least, count up by one from the first. */
