@@ -69,7 +69,9 @@ static bool is_whole(const struct gir_maker *maker, uint32_t value)
 /* What was quantized, as a float: that which became an integer is there still, and is the same. */
 static uint32_t as_float(struct gir_maker *maker, uint32_t value)
 {
-    const struct gir_code code = maker->why ? (struct gir_code){0} : maker->codes[value];
+    if (maker->why)
+        return gir_make_as(maker, value, TSSA_FLOAT);
+    const struct gir_code code = maker->codes[value];
     const tssa_dtype type = (tssa_dtype)code.type;
     if (code.op == GIR_CONVERT && dtype_in(T_INT, type)) {
         const uint32_t low = gir_make_as(maker, gir_make_bound(maker, type, true), TSSA_FLOAT),
