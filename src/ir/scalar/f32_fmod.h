@@ -17,8 +17,8 @@
 SCALAR_FN float f32_fmod(float a, float b)
 {
     const double quotient = (double)a / (double)b;
-    if (!(quotient > -0x1p26 && quotient < 0x1p26) || !(f32_abs(b) < INFINITY))
-        return fmodf(a, b); /* NaN, infinities and divisors of 0, too */
+    if (!(quotient > -0x1p26 && quotient < 0x1p26) || (f32_bits(b) & 0x7fffffff) >= 0x7f800000)
+        return (float)fmod((double)a, (double)b); /* NaN, infinities and divisors of 0, too */
     const double rest = (double)a - (double)(int32_t)quotient * (double)b;
     return f32_of((f32_bits((float)rest) & 0x7fffffff) | (f32_bits(a) & 0x80000000));
 }
