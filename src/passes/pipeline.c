@@ -32,9 +32,9 @@ struct stage {
         }                                                                                          \
     }
 
-/* Identities go first: they hide constants; dead code goes last. An If whose condition is a constant
- * by now does not stay: ONNX Runtime takes the branch, and gets names in it wrong, or refuses what
- * is in the other one. */
+/* Identities go first: they hide constants; dead code goes last. An If whose condition is a
+ * constant by now does not stay: ONNX Runtime takes the branch, and gets names in it wrong, or
+ * refuses what is in the other one. */
 #define SIMPLIFY "identity", "fold_shapes", "known_branches", "dead_code"
 
 /* TensorSSA conversion: what makes an imperative program a functional one. */

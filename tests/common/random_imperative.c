@@ -214,11 +214,11 @@ static bool add_select(struct generator *g, struct rule_text *rule)
     return true;
 }
 
-/* How many elements a slice takes, counted one by one. */
+/* How many elements a slice takes, counted one by one. A start before the first one is that. */
 static int64_t slice_length(int64_t dim, int64_t start, int64_t end, int64_t by)
 {
     int64_t length = 0, low = by < 0 ? -1 : 0, high = by < 0 ? dim - 1 : dim;
-    start = start < 0 ? (start + dim < 0 ? low : start + dim) : start;
+    start = start < 0 ? (start + dim < 0 ? 0 : start + dim) : start;
     end = end < 0 ? (end + dim < 0 ? low : end + dim) : end;
     start = start > high ? high : start;
     end = end > high ? high : end;
