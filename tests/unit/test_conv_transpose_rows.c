@@ -26,16 +26,17 @@ struct transposed {
     int64_t batch, in, out;
     int64_t size[MOST_AXES], kernel[MOST_AXES], stride[MOST_AXES], dilation[MOST_AXES];
     int64_t pads[2 * MOST_AXES];
-    bool biased;
+    tssa_dtype bias; /* UNDEFINED: there is none */
 };
 
 static struct transposed random_case(struct random *random)
 {
+    static const tssa_dtype biases[] = {TSSA_UNDEFINED, TSSA_FLOAT, TSSA_FLOAT, TSSA_DOUBLE};
     struct transposed t = {.axes = (int)random_int(random, 1, MOST_AXES),
                            .batch = random_int(random, 1, 3),
                            .in = 8 * random_int(random, 4, 12),
                            .out = 8 * random_int(random, 1, 9),
-                           .biased = random_chance(random, 50)};
+                           .bias = biases[random_int(random, 0, 3)]};
     for (int i = 0; i < t.axes; i++) {
         t.size[i] = random_int(random, 1, t.axes == 1 ? 70 : t.axes == 2 ? 12 : 4);
         t.kernel[i] = random_int(random, 1, t.axes == 3 ? 3 : 4);
@@ -50,7 +51,9 @@ static struct transposed random_case(struct random *random)
 static void fill(struct tensor *tensor, struct random *random)
 {
     for (size_t i = 0; i < tensor_count(tensor); i++)
-        ((float *)tensor->data)[i] = (float)random_int(random, -9, 9);
+        dtype_store_double(tensor->dtype,
+                           (char *)tensor->data + i * dtype_info(tensor->dtype)->size,
+                           (double)random_int(random, -9, 9));
 }
 
 static void open_op(struct op_run *run, const struct transposed *t, struct random *random)
@@ -66,8 +69,8 @@ static void open_op(struct op_run *run, const struct transposed *t, struct rando
     op_ints(run, "pads", 2 * (size_t)t->axes, t->pads);
     fill(op_input(run, 0, TSSA_FLOAT, 2 + t->axes, x), random);
     fill(op_input(run, 1, TSSA_FLOAT, 2 + t->axes, w), random);
-    if (t->biased)
-        fill(op_input(run, 2, TSSA_FLOAT, 1, &t->out), random);
+    if (t->bias)
+        fill(op_input(run, 2, t->bias, 1, &t->out), random);
 }
 
 static void test_bits(void **state)

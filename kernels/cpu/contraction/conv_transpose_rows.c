@@ -17,7 +17,7 @@ typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
 /* Of an image with more pixels, to add up by rows takes as long as it saves. */
 #define MOST_PIXELS 512
 /* Of scratch memory: more is in no cache any more when it is read again. */
-#define MOST_BYTES ((size_t)16 << 20)
+#define MOST_BYTES ((size_t)8 << 20)
 #define GRAIN 16384 /* additions */
 
 /* With AVX-512 the library multiplies by weights that are turned as fast. */
@@ -150,7 +150,8 @@ static bool find_problem(const struct kernel_args *args, const struct library_ca
     const int64_t rows = job->batch * job->window->out_count,
                   columns = job->out_channels * job->window->kernel_count;
     int64_t work;
-    if (!i64_mul(rows, columns, &work) || !i64_mul(work, job->in_channels, &work))
+    if ((job->bias && job->bias->dtype != TSSA_FLOAT) || !i64_mul(rows, columns, &work) ||
+        !i64_mul(work, job->in_channels, &work))
         return false;
     *problem = (struct library_problem){.kind = LIBRARY_MATMUL, .dtype = TSSA_FLOAT};
     problem->matmul = (struct matmul_problem){.batch = 1,
@@ -173,20 +174,22 @@ struct places {
     struct sources sources;
 };
 
-/* False: it is too much. */
+/* How many floats, and bytes of all. False: too many. */
 static bool find_bytes(const struct conv_transpose_rows *job, size_t *floats, size_t *bytes)
 {
     const struct window *w = job->window;
     const size_t pixels = (size_t)(job->batch * w->out_count), taps = (size_t)w->kernel_count;
     size_t row, result, terms;
-    return pixels > 0 && w->out_count <= MOST_PIXELS &&
-           size_mul(taps, (size_t)job->out_channels, &row) &&
-           size_add(row, (size_t)job->in_channels, &row) && size_mul(row, pixels, &row) &&
-           size_mul((size_t)w->in_count, (size_t)job->out_channels, &result) &&
-           size_add(row, result, floats) && size_mul((size_t)w->out_count, taps, &terms) &&
-           size_add(terms, (size_t)w->in_count + 2, &terms) && size_add(terms, *floats, bytes) &&
-           *bytes <= MOST_BYTES / sizeof(int64_t) && size_mul(terms, sizeof(int64_t), &terms) &&
-           size_add(terms, *floats * sizeof(float), bytes);
+    if (pixels == 0 || w->out_count > MOST_PIXELS ||
+        !size_mul(taps, (size_t)job->out_channels, &row) ||
+        !size_add(row, (size_t)job->in_channels, &row) || !size_mul(row, pixels, &row) ||
+        !size_mul((size_t)w->in_count, (size_t)job->out_channels, &result) ||
+        !size_add(row, result, floats) || !size_mul(*floats, sizeof(float), &result))
+        return false;
+    return size_mul((size_t)w->out_count, taps, &terms) &&
+           size_add(terms, (size_t)w->in_count + 2, &terms) &&
+           size_mul(terms, sizeof(int64_t), &terms) && size_add(terms, result, bytes) &&
+           *bytes <= MOST_BYTES;
 }
 
 static struct places places_in(const struct conv_transpose_rows *job, size_t floats, char *memory)

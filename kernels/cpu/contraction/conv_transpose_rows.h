@@ -18,12 +18,12 @@ bool conv_transpose_rows_packs(const struct tensor *w, int64_t groups);
 struct conv_transpose_rows {
     const struct window *window; /* of the convolution that leads back: `out` is the input */
     int64_t batch, in_channels, out_channels;
-    const struct tensor *w, *bias; /* conv_transpose_rows_packs; `bias` may be NULL, or FLOAT */
+    const struct tensor *w, *bias; /* conv_transpose_rows_packs; `bias` may be NULL */
     const float *x;
     float *y;
 };
 
-/* *done false: the library declines, or the sizes do. */
+/* *done false: the library declines, or the sizes do, or the bias is not FLOAT. */
 tssa_status *conv_transpose_rows(struct kernel_args *args, struct library_cache *cache,
                                  const struct conv_transpose_rows *job, bool *done);
 /* For kernel.get_ready; x and y are not looked at. */
