@@ -110,23 +110,18 @@ LOOP(f32, float, bf16, uint16_t, bf16_of_f32(v))
 LOOP(f64, double, f16, uint16_t, double_to_half(v))
 LOOP(f64, double, bf16, uint16_t, double_to_bfloat16(v))
 
-static void f16_to_f32(int64_t n, const void *source, int64_t from_step, void *target,
-                       int64_t to_step)
-{
-    if (from_step == 1 && to_step == 1)
-        halves_widen(n, source, target);
-    else
-        f16_to_f32_apart(n, source, from_step, target, to_step);
-}
-
-static void f32_to_f16(int64_t n, const void *source, int64_t from_step, void *target,
-                       int64_t to_step)
-{
-    if (from_step == 1 && to_step == 1)
-        halves_narrow(n, source, target);
-    else
-        f32_to_f16_apart(n, source, from_step, target, to_step);
-}
+/* One way where elements lie side by side, another where they lie apart. */
+#define BY_STEPS(name, dense, apart)                                                               \
+    static void name(int64_t n, const void *source, int64_t from_step, void *target,               \
+                     int64_t to_step)                                                              \
+    {                                                                                              \
+        if (from_step == 1 && to_step == 1)                                                        \
+            dense(n, source, target);                                                              \
+        else                                                                                       \
+            apart(n, source, from_step, target, to_step);                                          \
+    }
+BY_STEPS(f16_to_f32, halves_widen, f16_to_f32_apart)
+BY_STEPS(f32_to_f16, halves_narrow, f32_to_f16_apart)
 
 /*
  * Between INT64 and FLOAT, where AVX2 has instructions for 32 bits alone: a block whose elements
@@ -161,24 +156,8 @@ BY_HALVES(f32_to_i64_halves, float, int64_t, uint32_t, !(v >= -0x1p31F && v < 0x
           i32_of_f32(v), i64_of_f64((double)v))
 BY_HALVES(i64_to_f32_halves, int64_t, float, uint64_t, (uint64_t)v + ((uint64_t)1 << 31),
           UINT32_MAX, (int32_t)v, v)
-
-static void f32_to_i64_by_halves(int64_t n, const void *source, int64_t from_step, void *target,
-                                 int64_t to_step)
-{
-    if (from_step == 1 && to_step == 1)
-        f32_to_i64_halves(n, source, target);
-    else
-        f32_to_i64(n, source, from_step, target, to_step);
-}
-
-static void i64_to_f32_by_halves(int64_t n, const void *source, int64_t from_step, void *target,
-                                 int64_t to_step)
-{
-    if (from_step == 1 && to_step == 1)
-        i64_to_f32_halves(n, source, target);
-    else
-        i64_to_f32(n, source, from_step, target, to_step);
-}
+BY_STEPS(f32_to_i64_by_halves, f32_to_i64_halves, f32_to_i64)
+BY_STEPS(i64_to_f32_by_halves, i64_to_f32_halves, i64_to_f32)
 
 /*
  * Integers of 4 and 2 bits are kept one per byte: as sources they are bytes, as targets low bits.
