@@ -76,7 +76,6 @@ tssa_status *indices_read(struct kernel_args *args, uint32_t index, size_t count
     return read_all(x->data, false, n, limits, strides, indices);
 }
 
-/* Whether none counts from the end or is wrong. */
 VECTOR_FUNCTION(bool, all_inside, (const int64_t *data, size_t count, int64_t limit),
                 (data, count, limit))
 {
@@ -84,6 +83,11 @@ VECTOR_FUNCTION(bool, all_inside, (const int64_t *data, size_t count, int64_t li
     for (size_t i = 0; i < count; i++)
         outside |= (uint64_t)data[i] | ((uint64_t)limit - 1 - (uint64_t)data[i]);
     return outside >> 63 == 0;
+}
+
+bool indices_all_inside(const int64_t *data, size_t count, int64_t limit)
+{
+    return all_inside(data, count, limit);
 }
 
 tssa_status *indices_find(struct kernel_args *args, uint32_t index, int64_t limit, int64_t stride,

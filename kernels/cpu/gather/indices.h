@@ -27,6 +27,8 @@ tssa_status *indices_read(struct kernel_args *args, uint32_t index, size_t count
  * that the kernel must not write where that lies. */
 tssa_status *indices_find(struct kernel_args *args, uint32_t index, int64_t limit, int64_t stride,
                           struct indices *indices);
+/* Whether none counts from the end or is wrong. */
+bool indices_all_inside(const int64_t *data, size_t count, int64_t limit);
 void indices_release(struct indices *indices);
 
 /* How many of `count` offsets, of which there is one at least, count up by one from the first. */

@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/clones.h"
 #include "device/window.h"
+#include "kernels/cpu/gather/indices.h"
 #include "kernels/cpu/lib/lines.h"
 
 static tssa_status *max_unpool_prepare(const struct ir_op *op, const struct kernel_setup *setup,
@@ -59,16 +59,6 @@ static tssa_status *output_dims(const struct kernel_args *args, const struct ten
     return NULL;
 }
 
-/* Whether all are below `total`. */
-VECTOR_FUNCTION(bool, are_inside, (const int64_t *indices, size_t count, int64_t total),
-                (indices, count, total))
-{
-    uint64_t outside = 0; /* its sign */
-    for (size_t i = 0; i < count; i++)
-        outside |= (uint64_t)indices[i] | ~((uint64_t)indices[i] - (uint64_t)total);
-    return outside >> 63 == 0;
-}
-
 #define PUT(type)                                                                                  \
     static void put_##type(type *restrict y, const type *restrict x,                               \
                            const int64_t *restrict indices, size_t count)                          \
@@ -99,7 +89,7 @@ static tssa_status *scatter(const struct tensor *x, const struct tensor *indices
     size_t width = tssa_dtype_size(x->dtype), count = tensor_count(x);
     int64_t strides[TSSA_MAX_RANK];
     const bool same = memcmp(unpooled, y->dims, (size_t)x->rank * sizeof *unpooled) == 0;
-    if (same && are_inside(indices->data, count, total)) {
+    if (same && indices_all_inside(indices->data, count, total)) {
         put_elements(x, indices->data, y);
         return NULL;
     }
