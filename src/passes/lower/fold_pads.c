@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "ir/infer.h"
-#include "passes/lower/fold_scales.h"
+#include "passes/lower/products.h"
 
 static bool is_zero(const struct ir_value *value)
 {

@@ -13,7 +13,7 @@
  *   keeps   nothing of the last bits: a library may begin its sums with the bias
  *   breaks  nothing
  */
-#include "passes/lower/fold_scales.h"
+#include "passes/lower/products.h"
 
 static bool is_bias(const struct ir_value *value, const struct product *p)
 {

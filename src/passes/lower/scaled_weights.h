@@ -7,7 +7,7 @@
 #ifndef TSSA_PASSES_LOWER_SCALED_WEIGHTS_H
 #define TSSA_PASSES_LOWER_SCALED_WEIGHTS_H
 
-#include "passes/lower/fold_scales.h"
+#include "passes/lower/scale_chains.h"
 
 /* A factor of each input and each output of the product. */
 struct scales {
@@ -21,5 +21,18 @@ const struct tensor *scaled_weights_find(const struct ir_graph *graph, const str
 /* `made`, and the product's weights, live as long as the graph. */
 tssa_status *scaled_weights_add(struct ir_graph *graph, const struct product *p,
                                 const struct scales *by, const struct tensor *made);
+
+/* What a product computes with in place of its own, in the graph's arena. */
+struct scaled_weights {
+    const struct tensor *w; /* NULL: its own */
+    struct tensor *bias;    /* NULL: its own, or none */
+    const char *obstacle;   /* why numbers of these cannot be said, or NULL */
+};
+
+/* Of what `in` does to what the product reads and `out` to what it makes, both of its type,
+ * computed in double and rounded once. */
+tssa_status *scaled_weights_make(struct ir_graph *graph, const struct product *p,
+                                 const struct affine *in, const struct affine *out,
+                                 struct scaled_weights *made);
 
 #endif

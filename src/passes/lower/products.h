@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products with constant weights, as passes that change the weights see them. */
-#ifndef TSSA_PASSES_LOWER_FOLD_SCALES_H
-#define TSSA_PASSES_LOWER_FOLD_SCALES_H
+#ifndef TSSA_PASSES_LOWER_PRODUCTS_H
+#define TSSA_PASSES_LOWER_PRODUCTS_H
 
 #include "passes/pass.h"
 
@@ -19,6 +19,8 @@ struct product {
 
 /* false: it is no such product, or its weights are no constants of these types. */
 bool product_open(struct ir_op *op, struct product *p);
+/* The value's constant of one of these types and of this rank, -1: of any; NULL: it is none. */
+const struct tensor *product_constant(const struct ir_value *value, int rank);
 /* An element of such a tensor. */
 double product_number(const struct tensor *tensor, int64_t index);
 
