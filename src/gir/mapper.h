@@ -120,16 +120,28 @@ void mapper_keep(struct mapper *m, const struct ir_value *value, uint32_t index,
 /* Stores the step, a truth value, for whoever calls the kernel: the argument. */
 uint32_t mapper_store_mask(struct mapper *m, uint32_t where);
 
-/* ---- maps.c ---------------------------------------------------------------------------------- */
+/* ---- parts.c --------------------------------------------------------------------------------- */
 
 /* Nothing is known of the next part yet, but for sizes of results like m->like that are the same in
  * every run. */
 void mapper_begin_part(struct mapper *m, int rank);
+/* The same of the region of results. */
+void mapper_begin_region(struct mapper *m, int rank);
 /* What moves, and how. Sizes are told by types, by operands, or, behind the first part, by results.
  */
 void mapper_finish_args(struct mapper *m);
+/* Is a row of the part no more than the columns of its last axis, since there is an argument that
+ * lies elsewhere behind them? */
+bool mapper_has_short_rows(const struct mapper *m, int64_t columns);
 /* The part's kernel, once its steps are made. */
 tssa_status *mapper_finish_part(struct mapper *m);
+
+/* ---- kept.c ---------------------------------------------------------------------------------- */
+
+/* The op that keeps what the value is; NULL: it is all there. */
+const struct ir_op *mapper_keeper(const struct ir_value *value);
+/* One part, of elements that a mask has; what has several columns is read by column. */
+tssa_status *mapper_make_kept(struct mapper *m);
 
 /* ---- loops.c --------------------------------------------------------------------------------- */
 

@@ -12,114 +12,6 @@
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
-/* Axes that anything has. */
-static uint32_t all_axes(const struct mapper *m)
-{
-    uint32_t all = 0;
-    for (uint32_t i = 0; i < m->n_args; i++)
-        all |= m->part->maps[i].axes;
-    return all;
-}
-
-/* The innermost one, of elements. */
-static uint32_t innermost(const struct mapper *m)
-{
-    const int column = m->part->space.column;
-    const uint32_t all = all_axes(m) & ~(column < 0 ? 0 : 1u << column);
-    uint32_t axis = 0;
-    for (uint32_t bit = 1; bit <= all; bit <<= 1)
-        if (all & bit)
-            axis = bit;
-    return axis;
-}
-
-/* Is a row of the part no more than the columns of its last axis, since there is an argument that
- * lies elsewhere behind them? */
-static bool has_short_rows(const struct mapper *m, int64_t columns)
-{
-    const uint32_t all = all_axes(m);
-    const int last = m->part->space.rank - 1;
-    int next = last - 1;
-    while (next >= 0 && !(all >> next & 1))
-        next--;
-    if (next < 0 || !(all >> last & 1))
-        return false;
-    for (uint32_t i = 0; i < m->n_args; i++) {
-        const bool has = m->part->maps[i].axes >> last & 1;
-        if (has != (m->part->maps[i].axes >> next & 1) ||
-            (has && m->apart[i][next] != m->apart[i][last] * columns))
-            return true;
-    }
-    return false;
-}
-
-void mapper_finish_args(struct mapper *m)
-{
-    const uint32_t inner = innermost(m);
-    uint32_t told = m->part->space.trips ? 1u << m->part->space.column : 0;
-    for (int i = 0; i < m->part->space.rank; i++)
-        told |= m->part->space.dims[i] >= 0 ? 1u << i : 0;
-    for (uint32_t i = 0; i < m->n_args; i++) {
-        struct gir_arg *arg = &m->args[i];
-        const bool has = m->part->maps[i].axes & inner, close = m->side_by_side[i] & inner;
-        arg->moves = has              ? close ? GIR_SIDE_BY_SIDE : GIR_STRIDED
-                     : arg->is_result ? GIR_SIDE_BY_SIDE
-                                      : GIR_STAYS;
-        if (arg->fields > 1 && arg->moves == GIR_STRIDED)
-            mapper_refuse(m, "records are not side by side");
-        if (gir_tells_size(&m->part->maps[i]) && (!arg->is_result || m->parts->n > 0))
-            told |= m->part->maps[i].axes;
-    }
-    for (uint32_t i = 0; i < m->n_args; i++)
-        if (m->part->maps[i].axes & ~told)
-            mapper_refuse(m, "how shapes are broadcast is not known");
-}
-
-tssa_status *mapper_finish_part(struct mapper *m)
-{
-    const size_t args = m->n_args * sizeof(struct gir_arg);
-    gir_drop_dead(&m->maker, m->numbers);
-    const size_t codes = m->maker.n * sizeof(struct gir_code);
-    struct gir_kernel *made = allocator_alloc(m->allocator, sizeof *made + args + codes);
-    TRY_ALLOC(made);
-    *made = (struct gir_kernel){.magic = GIR_MAGIC,
-                                .size = (uint32_t)(sizeof *made + args + codes),
-                                .n_args = m->n_args,
-                                .n_codes = m->maker.n,
-                                .columns = m->part->space.column >= 0,
-                                .checks = m->checks};
-    memcpy(made + 1, m->args, args);
-    memcpy((char *)(made + 1) + args, m->maker.codes, codes);
-    m->part->kernel = made;
-    m->parts->n++;
-    return NULL;
-}
-
-void mapper_begin_part(struct mapper *m, int rank)
-{
-    m->part = &m->parts->parts[m->parts->n];
-    *m->part =
-        (struct gir_part){.space = {.rank = rank, .result_rank = m->like->rank, .column = -1}};
-    for (int i = 0; i < TSSA_MAX_RANK; i++)
-        m->part->space.dims[i] = m->part->space.result_dims[i] = -1;
-    for (int i = 0; i < m->like->rank; i++)
-        (void)dim_is_const(m->like->dims[i], &m->part->space.result_dims[i]);
-    m->n_args = 0;
-    m->checks = false;
-    m->maker.n = 0;
-    m->seen.count = 0;
-    memset(m->heads, 0, m->n_values * sizeof *m->heads);
-}
-
-/* The same of the region of results. */
-static void begin_region(struct mapper *m, int rank)
-{
-    mapper_begin_part(m, rank);
-    for (int i = 0; i < rank; i++)
-        m->part->space.dims[i] = m->region.cut >> i & 1 ? m->region.end[i] - m->region.begin[i]
-                                                        : m->part->space.result_dims[i];
-}
-
 /* Marks what needs, in the same place, what the assign computes whose part it is. */
 static void mark_dependents(struct mapper *m)
 {
@@ -133,12 +25,6 @@ static void mark_dependents(struct mapper *m)
         for (uint32_t i = 0; i < op->n_results; i++)
             m->marked[op->results[i].id - m->first_value] = marked;
     }
-}
-
-/* The op that keeps what the value is; NULL: it is all there. */
-static const struct ir_op *keeper_of(const struct ir_value *value)
-{
-    return value->op && ir_fuse_keeps(value->op) ? value->op : NULL;
 }
 
 static void evaluate_results(struct mapper *m, uint32_t *steps)
@@ -193,7 +79,7 @@ static tssa_status *make_plain(struct mapper *m)
     m->unrolls = false;
     m->root = (struct gir_view){0};
     TRY(mapper_region_rule(m, &m->region, -1, &m->root.rule));
-    begin_region(m, m->like->rank);
+    mapper_begin_region(m, m->like->rank);
     fill_part(m);
     return NULL;
 }
@@ -222,7 +108,7 @@ static tssa_status *make_unrolled(struct mapper *m, int64_t columns)
     const int first = all ? 0 : (int)m->region.begin[axis];
     m->unrolls = true;
     m->active = NULL;
-    begin_region(m, axis);
+    mapper_begin_region(m, axis);
     TRY(mapper_region_rule(m, &m->region, -1, &records));
     for (int64_t c = 0; c < columns; c++) {
         TRY(mapper_region_rule(m, &m->region, first + (int)c, &rules[c]));
@@ -262,144 +148,6 @@ static tssa_status *make_scans(struct mapper *m, const struct ir_op *scan)
     TRY(mapper_begin_scans(m, scan));
     fill_part(m);
     mapper_finish_scans(m);
-    return m->maker.why ? NULL : mapper_finish_part(m);
-}
-
-/* ---- Masks ----------------------------------------------------------------------------------- */
-
-_Static_assert(IR_FUSE_COLUMNS <= GIR_MAX_FIELDS, "a row that is kept is a record");
-
-/* A result, or what it keeps elements or rows of. */
-struct kept {
-    uint32_t fields; /* 0: nobody wants it, or it is copied */
-    uint32_t steps[GIR_MAX_FIELDS];
-    uint32_t where; /* GIR_NONE: all are there */
-};
-
-/* Of what the op keeps, a column of several, or all there is. */
-static uint32_t evaluate_column(struct mapper *m, const struct ir_op *keeper, uint32_t column,
-                                uint32_t columns)
-{
-    const struct rule_param params[] = {rule_constant(1), rule_constant(column)};
-    const struct rule_step select = {RULE_SELECT, 2, params};
-    struct gir_view view = {0};
-    if (ir_op_is(keeper, IR_OP_NonZero))
-        return gir_make(&m->maker, (struct gir_code){.op = GIR_POSITION, .type = TSSA_INT64});
-    if (columns > 1) {
-        view.rule = rule_create(m->body->graph, 1, &select);
-        if (!mapper_check(m, view.rule ? NULL : status_out_of_memory(), true))
-            return 0;
-    }
-    return mapper_evaluate(m, ir_operand(keeper, 0), view);
-}
-
-/* Are rows kept that are there already? */
-static bool is_copied(const struct ir_op *keeper)
-{
-    const struct ir_value *x = ir_operand(keeper, 0);
-    return x->type->rank > 1 && !x->op;
-}
-
-static void evaluate_kept(struct mapper *m, const struct ir_value *value, struct kept *kept)
-{
-    const struct ir_op *keeper = keeper_of(value);
-    kept->where = GIR_NONE;
-    if (!keeper) {
-        kept->fields = 1;
-        kept->steps[0] = mapper_evaluate(m, value, m->root);
-        return;
-    }
-    if (!is_copied(keeper)) {
-        kept->fields = (uint32_t)ir_fuse_kept_columns(keeper);
-        if (!kept->fields)
-            mapper_refuse(m, "rows that are kept are longer than kernels compute them");
-        for (uint32_t c = 0; c < kept->fields; c++)
-            kept->steps[c] = evaluate_column(m, keeper, c, kept->fields);
-    }
-    kept->where =
-        gir_make_as(&m->maker, mapper_evaluate(m, ir_fuse_mask(keeper), m->root), TSSA_BOOL);
-}
-
-static void store_kept(struct mapper *m, uint32_t index, const struct kept *kept)
-{
-    const struct ir_value *value = ir_operand(ir_block_return(m->body), index);
-    for (uint32_t c = 0; c < kept->fields && !m->maker.why; c++)
-        if (kept->where == GIR_NONE)
-            mapper_store(m, value, index, NULL, 0, 1, kept->steps[c]);
-        else
-            mapper_keep(m, value, index, c, kept->fields, kept->steps[c], kept->where);
-}
-
-#define SHORT_ROW_BYTES 32
-
-/* Are the rows of what is kept so short that they are best found by their numbers? Of longer ones
- * several side by side are best copied at once. */
-static bool has_short_records(const struct ir_op *keeper)
-{
-    const struct ir_type *type = ir_operand(keeper, 0)->type;
-    int64_t bytes = (int64_t)dtype_info(type->dtype)->size, dim;
-    for (int i = ir_fuse_kept_axis(keeper) + 1; i < type->rank; i++)
-        if (!dim_is_const(type->dims[i], &dim) || !i64_mul(bytes, dim, &bytes))
-            return false;
-    return bytes <= SHORT_ROW_BYTES;
-}
-
-/* The argument that tells which rows are kept where the step is true, made where there is none. */
-static uint32_t teller_of(struct mapper *m, const struct ir_op *keeper, uint32_t where)
-{
-    for (uint32_t i = 0; has_short_records(keeper) && i < m->maker.n; i++) {
-        const struct gir_code *code = &m->maker.codes[i];
-        if (code->op == GIR_KEEP && code->operands[1] == where &&
-            m->maker.codes[code->operands[0]].op == GIR_POSITION)
-            return gir_arg_of(code);
-    }
-    return mapper_store_mask(m, where);
-}
-
-/* Behind all that is stored. */
-static void copy_kept(struct mapper *m, uint32_t index, const struct kept *kept)
-{
-    const struct ir_op *keeper = keeper_of(ir_operand(ir_block_return(m->body), index));
-    if (!keeper || kept->fields || m->maker.why)
-        return;
-    const struct gir_copy copy = {.operand = ir_operand(keeper, 0)->index,
-                                  .result = index,
-                                  .axis = ir_fuse_kept_axis(keeper),
-                                  .told_by = teller_of(m, keeper, kept->where)};
-    m->part->copies[m->part->n_copies++] = copy;
-}
-
-/* Does the kernel keep anything itself? Rows that are copied by a mask take an operator no longer.
- */
-static bool keeps_here(const struct mapper *m)
-{
-    for (uint32_t i = 0; i < m->n_args; i++)
-        if (m->args[i].is_kept)
-            return true;
-    return false;
-}
-
-/* One part, of elements that a mask has; what has several columns is read by column. */
-static tssa_status *make_kept(struct mapper *m)
-{
-    const struct ir_op *ret = ir_block_return(m->body);
-    struct kept kept[GIR_MAX_ARGS] = {{0}};
-    m->active = NULL;
-    m->unrolls = true;
-    m->root = (struct gir_view){0};
-    m->region = (struct mapper_region){0};
-    begin_region(m, m->like->rank);
-    for (uint32_t i = 0; i < m->fuse->n_results && !m->maker.why; i++)
-        if (m->fuse->results[i].wanted)
-            evaluate_kept(m, ir_operand(ret, i), &kept[i]);
-    for (uint32_t i = 0; i < m->fuse->n_results; i++)
-        store_kept(m, i, &kept[i]);
-    if (!m->maker.why && !keeps_here(m))
-        mapper_refuse(m, "all that is kept of it are rows that it does not compute");
-    for (uint32_t i = 0; i < m->fuse->n_results; i++)
-        if (m->fuse->results[i].wanted)
-            copy_kept(m, i, &kept[i]);
-    mapper_finish_args(m);
     return m->maker.why ? NULL : mapper_finish_part(m);
 }
 
@@ -464,7 +212,8 @@ static tssa_status *make_better(struct mapper *m)
     const int64_t columns = few_columns(m);
     TRY(make_plain(m));
     if (m->maker.why || has_assigns(m) || last < 0 || m->part->space.dims[last] < 2 ||
-        m->part->space.dims[last] > SHORT_ROW || !has_short_rows(m, m->part->space.dims[last]))
+        m->part->space.dims[last] > SHORT_ROW ||
+        !mapper_has_short_rows(m, m->part->space.dims[last]))
         return NULL;
     if (columns) {
         TRY(make_unrolled(m, columns));
@@ -528,7 +277,7 @@ static const struct ir_type *find_same(const struct ir_op *fuse)
     for (uint32_t i = 0; i < fuse->n_results; i++) {
         if (!fuse->results[i].wanted)
             continue;
-        const struct ir_op *keeper = keeper_of(ir_operand(ret, i));
+        const struct ir_op *keeper = mapper_keeper(ir_operand(ret, i));
         const struct ir_type *type = keeper ? ir_fuse_mask(keeper)->type : ir_operand(ret, i)->type;
         if (type->kind != TYPE_TENSOR || type->rank < 0 || (like && like->rank != type->rank))
             return NULL;
@@ -593,7 +342,7 @@ static tssa_status *choose_parts(struct mapper *m)
         return NULL;
     }
     if (keeps(m->fuse))
-        return make_kept(m);
+        return mapper_make_kept(m);
     if (any && (!reduction || has_assigns(m))) {
         mapper_refuse(m, "its reductions are not of the same columns");
         return NULL;
