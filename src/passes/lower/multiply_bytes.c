@@ -20,8 +20,8 @@
  *
  *   needs   constants where they are (fold_constants), but for weights
  *   keeps   results but for one step of the quantization, where the number was half-way between
- * two, or nearer to that than the bias was rounded by breaks  DequantizeLinears may lose their uses
- * (dead_code)
+ *           two, or nearer to that than the bias was rounded by
+ *   breaks  DequantizeLinears may lose their uses (dead_code)
  */
 #include <math.h>
 #include <string.h>
