@@ -218,6 +218,24 @@ static void test_stays(void **state)
     assert_int_equal(fake_cuda_alive(), 0);
 }
 
+static void open_on_card(struct session_pair *p, const char *text, int threads)
+{
+    const tssa_session_options options = {.struct_size = sizeof options, .device = "cuda"};
+    *p = (struct session_pair){0};
+    session_pair_load(p, text, threads);
+    no_error(tssa_session_create(p->model, &options, &p->kernels));
+}
+
+/* The last run was none of those that replay what was recorded. */
+static void close_unrecorded(struct session_pair *p, int n, tssa_value *const *inputs)
+{
+    assert_int_equal(p->kernels->counts.replays, 0);
+    for (int i = 0; i < n; i++)
+        tssa_value_free(inputs[i]);
+    session_pair_close(p);
+    assert_int_equal(fake_cuda_alive(), 0);
+}
+
 /* Of which the host must know the number of iterations: a launch's, and rows of what it stacks. */
 static void test_trips_are_an_input(void **state)
 {
@@ -226,12 +244,10 @@ static void test_trips_are_an_input(void **state)
         "%last, %all = Loop(%n, _, %h) { body(%i: i64[], %go: bool[], %c: f32[N]) {\n"
         "%r = Gather(%x, %i) %q = Add(%c, %r) %s = Relu(%q) return(%go, %s, %q) } }\n");
     static const int64_t dims[] = {MOST_ROWS, WIDTH};
-    const tssa_session_options options = {.struct_size = sizeof options, .device = "cuda"};
-    struct session_pair p = {0};
+    struct session_pair p;
     tssa_value *inputs[3];
     (void)state;
-    session_pair_load(&p, text, 1);
-    no_error(tssa_session_create(p.model, &options, &p.kernels));
+    open_on_card(&p, text, 1);
     inputs[0] = session_pair_floats(&p, 2, dims, false);
     inputs[1] = session_pair_floats(&p, 1, dims + 1, false);
     no_error(tssa_tensor_create(p.context, TSSA_INT64, 0, NULL, &inputs[2]));
@@ -239,11 +255,7 @@ static void test_trips_are_an_input(void **state)
         *(int64_t *)tssa_tensor_data(inputs[2]) = i < RUNS ? 3 : MOST_ROWS;
         session_pair_run(&p, 3, inputs, 2);
     }
-    assert_int_equal(p.kernels->counts.replays, 0);
-    for (int i = 0; i < 3; i++)
-        tssa_value_free(inputs[i]);
-    session_pair_close(&p);
-    assert_int_equal(fake_cuda_alive(), 0);
+    close_unrecorded(&p, 3, inputs);
 }
 
 /* What the host is asked for is a shape, which an input's number tells. */
@@ -254,23 +266,17 @@ static void test_lengths_are_an_input(void **state)
                       "%zero = Constant() {value = i64[] 0} %one = Constant() {value = i64[] 1}\n"
                       "%r = Range(%zero, %n, %one) %s = Shape(%r) %y = Relu(%x)\n");
     const int64_t width = WIDTH;
-    const tssa_session_options options = {.struct_size = sizeof options, .device = "cuda"};
-    struct session_pair p = {0};
+    struct session_pair p;
     tssa_value *inputs[2];
     (void)state;
-    session_pair_load(&p, text, 1);
-    no_error(tssa_session_create(p.model, &options, &p.kernels));
+    open_on_card(&p, text, 1);
     no_error(tssa_tensor_create(p.context, TSSA_INT64, 0, NULL, &inputs[0]));
     inputs[1] = session_pair_floats(&p, 1, &width, false);
     for (int i = 0; i < 2 * RUNS; i++) {
         *(int64_t *)tssa_tensor_data(inputs[0]) = i / 2;
         session_pair_run(&p, 2, inputs, 2);
     }
-    assert_int_equal(p.kernels->counts.replays, 0);
-    for (int i = 0; i < 2; i++)
-        tssa_value_free(inputs[i]);
-    session_pair_close(&p);
-    assert_int_equal(fake_cuda_alive(), 0);
+    close_unrecorded(&p, 2, inputs);
 }
 
 /* Of which the host waits for the number of iterations. */
@@ -282,23 +288,17 @@ static void test_trips_are_computed(void **state)
                       "%last = Loop(%n, _, %h) { body(%i: i64[], %go: bool[], %c: f32[N]) {\n"
                       "%q = Add(%c, %c) %s = Relu(%q) return(%go, %s) } }\n");
     const int64_t width = WIDTH;
-    const tssa_session_options options = {.struct_size = sizeof options, .device = "cuda"};
-    struct session_pair p = {0};
+    struct session_pair p;
     tssa_value *inputs[2];
     (void)state;
-    session_pair_load(&p, text, 1);
-    no_error(tssa_session_create(p.model, &options, &p.kernels));
+    open_on_card(&p, text, 1);
     for (int i = 0; i < 2; i++)
         inputs[i] = session_pair_floats(&p, 1, &width, false);
     for (int i = 0; i < 2 * RUNS; i++) {
         ((float *)tssa_tensor_data(inputs[0]))[3] = (float)(3 + i % 4);
         session_pair_run(&p, 2, inputs, 1);
     }
-    assert_int_equal(p.kernels->counts.replays, 0);
-    for (int i = 0; i < 2; i++)
-        tssa_value_free(inputs[i]);
-    session_pair_close(&p);
-    assert_int_equal(fake_cuda_alive(), 0);
+    close_unrecorded(&p, 2, inputs);
 }
 
 /* ---- Shapes that take turns ------------------------------------------------------------------ */
@@ -318,12 +318,10 @@ static void test_shapes_take_turns(void **state)
     static const char text[] = SESSION_MODEL("%x: f32[N, M]", "%y",
                                              "%a = Add(%x, %x) %s = Softmax(%a) {axis = 1}\n"
                                              "%m = Mul(%s, %x) %y = Relu(%m)\n");
-    const tssa_session_options options = {.struct_size = sizeof options, .device = "cuda"};
-    struct session_pair p = {0};
+    struct session_pair p;
     int replays = 0;
     (void)state;
-    session_pair_load(&p, text, 1);
-    no_error(tssa_session_create(p.model, &options, &p.kernels));
+    open_on_card(&p, text, 1);
     for (int64_t rows = 1; rows <= 2 * GENERATION_SEEN; rows++)
         assert_false(turn(&p, rows));
     assert_int_equal(p.kernels->now->idle.count, 1); /* none came again */
@@ -351,11 +349,9 @@ static void test_large_inputs(void **state)
     static const char text[] =
         SESSION_MODEL("%x: f32[N, M]", "%y", "%a = Add(%x, %x) %y = Relu(%a)\n");
     static const int64_t dims[] = {1024, 1200};
-    const tssa_session_options options = {.struct_size = sizeof options, .device = "cuda"};
-    struct session_pair p = {0};
+    struct session_pair p;
     (void)state;
-    session_pair_load(&p, text, 2);
-    no_error(tssa_session_create(p.model, &options, &p.kernels));
+    open_on_card(&p, text, 2);
     for (int i = 0; i < RUNS; i++) {
         tssa_value *input = session_pair_floats(&p, 2, dims, false);
         session_pair_run(&p, 1, &input, 1);

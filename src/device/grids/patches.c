@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/grids/patches.h"
 
+#include "base/integers.h"
 #include "codegen/clike/clike.h"
 
 /* Where there is less, nothing is won by turning it: a patch is then neighbours alone, and threads
@@ -10,11 +11,6 @@
 
 /* Both sides of a patch, as a power of two, where there is enough. */
 #define SQUARE (CLIKE_PATCH_SHIFT / 2)
-
-static int64_t divide_up(int64_t n, int64_t by)
-{
-    return n / by + (n % by != 0);
-}
 
 /* As many as a side has, up to that of a square. */
 static int side_of(int64_t n)
