@@ -76,6 +76,7 @@ struct conv_problem {
      * sum with its bias a value of the result's shape is added, then what is below 0 becomes 0. */
     int64_t adds, clips;
     int64_t x_zero; /* of 8-bit integers: what is subtracted from x, and what is around it */
+    int64_t w_zero; /* and from weights */
     /* 1: of x, of y channels are the last axis; of bytes both, or of none. */
     int64_t x_last, y_last;
     /* Of float32, for the CPU's library: 1: what is in the result's memory before is added to the

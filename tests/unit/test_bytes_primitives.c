@@ -132,7 +132,8 @@ static void test_products(void **state)
         struct library_problem problem;
         memset(&problem, 0, sizeof problem);
         const int64_t most = round % 20 ? 40 : 300, k = pick(1, round % 20 ? 60 : 1500);
-        const int64_t m = pick(1, most), n = pick(1, most), gap = pick(0, 1) * pick(0, 9);
+        const int64_t m = pick(1, pick(0, 2) ? most : 4), n = pick(1, most),
+                      gap = pick(0, 1) * pick(0, 9);
         const bool ta = pick(0, 1), tb = pick(0, 1);
         problem.kind = LIBRARY_MATMUL;
         problem.dtype = pick(0, 1) ? TSSA_INT8 : TSSA_UINT8;
@@ -144,6 +145,7 @@ static void test_products(void **state)
                                                  .a_column = ta ? m + gap : 1,
                                                  .b_row = tb ? 1 : n + gap,
                                                  .b_column = tb ? k + gap : 1,
+                                                 .b_constant = pick(0, 1),
                                                  .a_zero = random_zero(problem.dtype),
                                                  .b_zero = pick(0, 1) * random_zero(TSSA_INT8)};
         check_product(&problem, round % 3 == 0);
@@ -198,7 +200,7 @@ static int32_t sum_of(const struct images *s, int64_t batch, int64_t channel, in
             const uint8_t byte =
                 s->x[place(c->x_last, c->in_channels, s->in, batch, group * used + i, pixel)];
             sum += (value_of(s->dtype, byte) - (int32_t)c->x_zero) *
-                   (int8_t)s->w[(channel * used + i) * s->kernel + e];
+                   ((int8_t)s->w[(channel * used + i) * s->kernel + e] - (int32_t)c->w_zero);
         }
     return sum;
 }
@@ -327,6 +329,7 @@ static void open_conv(struct library_problem *problem, int64_t rank)
     problem->conv = (struct conv_problem){.rank = rank,
                                           .batch = pick(1, 2),
                                           .x_zero = random_zero(problem->dtype),
+                                          .w_zero = pick(0, 1) * random_zero(TSSA_INT8),
                                           .x_last = pick(0, 3) != 0,
                                           .y_last = pick(0, 3) != 0};
 }
@@ -374,6 +377,7 @@ static void test_large(void **state)
         c->groups = c->groups ? c->groups : 1;
         c->x_last = c->y_last = 1;
         c->x_zero = random_zero(problem.dtype);
+        c->w_zero = pick(0, 1) * random_zero(TSSA_INT8);
         for (int axis = 0; axis < 2; axis++) {
             c->stride[axis] = c->dilation[axis] = 1;
             c->pad_begin[axis] = c->pad_end[axis] = c->kernel[axis] / 2;
@@ -415,6 +419,7 @@ static void open_winograd(struct library_problem *problem, int64_t in, int64_t o
 {
     struct conv_problem *c = &problem->conv;
     open_conv(problem, 2);
+    problem->conv.w_zero = 0; /* else what weights become has no room */
     c->groups = 1;
     c->in_channels = in;
     c->out_channels = out;

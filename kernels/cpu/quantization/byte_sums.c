@@ -118,9 +118,10 @@ static bool find_problem(const struct kernel_args *args, const struct library_ca
     if (!quantizer)
         asked.bias = NULL;
     if (!is_worth_it(results, terms) || !same_zero(zeros->w, job->out_channels, &w_zero) ||
-        w_zero != lost || !conv_problem(&asked, job->x->dtype, problem))
+        !conv_problem(&asked, job->x->dtype, problem))
         return false;
     problem->conv.x_zero = (int64_t)zeros->x;
+    problem->conv.w_zero = w_zero - lost;
     problem->conv.quantizer = (intptr_t)quantizer;
     problem->threads =
         cpu_library_byte_threads(cache->context, args->env->team, work_of(results, terms));
@@ -204,14 +205,15 @@ static tssa_status *multiply_all(struct kernel_args *args, struct library_cache 
     return NULL;
 }
 
-/* UINT8 right operands as INT8: of one matrix the library's cache keeps them, of several nobody. */
+/* UINT8 right operands as INT8: of one matrix the library's cache keeps them, and packed if it is a
+ * constant, of several nobody. */
 static tssa_status *multiply_lowered(struct kernel_args *args, struct library_cache *cache,
                                      const struct products *p, const struct tensor *b, bool *done)
 {
     const struct library_weights weights = lowered(b);
     struct products own = *p;
     struct buffer *memory = NULL;
-    if (weights.widened_bytes && p->mm.batches == 1) {
+    if ((weights.widened_bytes || p->problem.matmul.b_constant) && p->mm.batches == 1) {
         own.weights = &weights;
     } else if (weights.widened_bytes) {
         TRY(kernel_scratch(args, weights.widened_bytes, &memory));
@@ -238,6 +240,7 @@ tssa_status *byte_sums_matmul(struct kernel_args *args, struct library_cache *ca
     p.problem = (struct library_problem){
         .kind = LIBRARY_MATMUL, .dtype = a->dtype, .matmul = matmul_of_batch(&p.mm)};
     p.problem.matmul.a_zero = a_zero;
+    p.problem.matmul.b_constant = cache->constant && p.mm.batches == 1;
     p.problem.matmul.b_zero = b_zero - (b->dtype == TSSA_UINT8 ? (int64_t)SIGN_BIT : 0);
     const int64_t results = p.problem.matmul.m * one.n;
     if (!is_worth_it(results, one.k))

@@ -23,7 +23,7 @@ void byte_sums_turn(int64_t rows, int64_t columns, const uint8_t *from, uint8_t 
  * element for each channel of either.
  *
  * sums[n][o][...], INT32, of a job without its bias. *done stays false where there is no library,
- * it declines, the weights' zero points are not one number that it can say, a sum might leave
+ * it declines, the weights' zero points are not one number, a sum might leave
  * INT32, or it is not worth it.
  */
 tssa_status *byte_sums_conv(struct kernel_args *args, struct library_cache *cache,

@@ -57,17 +57,17 @@ size_t depthwise_packed_bytes(const struct image *image)
     return (size_t)(blocks_of(image) * panel_size(image)) * sizeof(int16_t);
 }
 
-void depthwise_pack(const struct image *image, const int8_t *weights, void *packed)
+void depthwise_pack(const struct image *image, const int8_t *weights, int8_t zero, void *packed)
 {
     int16_t *to = packed;
     if (lines_take(image)) {
-        lines_pack(image, weights, to);
+        lines_pack(image, weights, zero, to);
         return;
     }
     for (int64_t c = 0; c < image->channels; c += TILE_COLUMNS, to += panel_size(image)) {
         const int64_t rest = image->channels - c;
         tile_pack(image->taps, rest < TILE_COLUMNS ? rest : TILE_COLUMNS, weights + c * image->taps,
-                  1, image->taps, 0, to);
+                  1, image->taps, zero, to);
     }
 }
 

@@ -10,8 +10,8 @@
 bool depthwise_takes(const struct conv_problem *problem);
 
 size_t depthwise_packed_bytes(const struct image *image);
-/* Of weights [channels][taps]. */
-void depthwise_pack(const struct image *image, const int8_t *weights, void *packed);
+/* Of weights [channels][taps], less their zero point. */
+void depthwise_pack(const struct image *image, const int8_t *weights, int8_t zero, void *packed);
 
 /* Memory of all threads, which depthwise_open fills in. */
 size_t depthwise_scratch_bytes(const struct image *image);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/cpu/bytes/lines.h"
 
+#include <string.h>
+
 #include "base/clones.h"
 
 #ifdef VECTOR_V3
@@ -18,14 +20,15 @@ bool lines_take(const struct image *image)
            image->channels % TILE_COLUMNS == 0;
 }
 
-void lines_pack(const struct image *image, const int8_t *weights, int16_t *packed)
+void lines_pack(const struct image *image, const int8_t *weights, int8_t zero, int16_t *packed)
 {
     for (int64_t c = 0; c < image->channels; c += TILE_COLUMNS) {
-        int8_t terms[TILE_COLUMNS][LINES_TERMS] = {{0}};
+        int8_t terms[TILE_COLUMNS][LINES_TERMS];
+        memset(terms, zero, sizeof terms);
         for (int64_t i = 0; i < TILE_COLUMNS; i++)
             for (int64_t t = 0; t < TAPS * TAPS; t++)
                 terms[i][t % TAPS * (TAPS + 1) + t / TAPS] = weights[(c + i) * TAPS * TAPS + t];
-        tile_pack(LINES_TERMS, TILE_COLUMNS, terms[0], 1, LINES_TERMS, 0, packed);
+        tile_pack(LINES_TERMS, TILE_COLUMNS, terms[0], 1, LINES_TERMS, zero, packed);
         packed += LINES_TERMS * TILE_COLUMNS;
     }
 }

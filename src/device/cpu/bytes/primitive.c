@@ -21,6 +21,7 @@
 #define FEW_ROWS 144
 #define MOST_PANELS 24 /* whose sums are kept from one stretch to the next */
 #define PART (1 << 18) /* products that are worth a thread */
+#define CROSSED_ROWS 8 /* that share what crossing takes from columns (tiles.h) */
 
 enum method { ROWS, DEPTHWISE, WINOGRAD };
 
@@ -36,12 +37,12 @@ struct primitive {
      * channel to the next. */
     bool turns, result_first;
     int64_t pixel_step, channel_step;
-    /* Of a right operand, which is not packed: bytes from one term, and from one column to the
-     * next.
-     */
+    /* Of a right operand: bytes from one term, and from one column to the next. */
     bool is_product;
     int64_t b_row, b_column;
-    int32_t b_zero;
+    bool packs;                           /* weights; else they are packed whenever they are read */
+    bool is_narrow;                       /* tiles.h */
+    int32_t w_zero;                       /* which panels have not lost */
     int64_t groups, rows, columns, terms; /* of a group but for rows */
     int64_t panels, stretch, stretches, width, block;
     int64_t parts;               /* for threads: of rows, or of panels */
@@ -116,22 +117,26 @@ static void find_next(const struct job *job, const struct stretch *s, int64_t pa
     const bool is_last = panel + 1 == s->end_panel;
     const int64_t begin = is_last ? s->end : s->begin,
                   end = is_last ? least(s->end + p->stretch, p->terms) : s->end;
-    if (p->is_product || begin >= end)
+    if (!p->packs || begin >= end)
         return;
     tile->next = panel_at(job, s, is_last ? s->first_panel : panel + 1, begin);
     tile->next_bytes = tile_terms(end - begin) * TILE_COLUMNS;
 }
 
+/* To `b`, unless it is read as it is packed. */
 static void find_panel(const struct job *job, const struct stretch *s, int64_t panel, int16_t *b)
 {
     const struct primitive *p = job->p;
     const int64_t terms = s->end - s->begin;
-    if (p->is_product)
+    if (p->is_narrow)
+        return;
+    if (p->packs)
+        tile_widen(tile_terms(terms) * TILE_COLUMNS, panel_at(job, s, panel, s->begin), p->w_zero,
+                   b);
+    else
         tile_pack(terms, columns_of(p, panel),
                   job->weights + s->begin * p->b_row + panel * TILE_COLUMNS * p->b_column, p->b_row,
-                  p->b_column, p->b_zero, b);
-    else
-        tile_widen(tile_terms(terms) * TILE_COLUMNS, panel_at(job, s, panel, s->begin), b);
+                  p->b_column, p->w_zero, b);
 }
 
 /* What sums of a panel begin with: in the first stretch its bias. */
@@ -156,6 +161,7 @@ static void multiply_panel(const struct job *job, const struct part *part, const
     find_panel(job, s, panel, part->b);
     find_starts(job, s, channel, columns, part->b, starts);
     tile.starts = starts;
+    tile.narrow = p->is_narrow ? panel_at(job, s, panel, s->begin) : NULL;
     if (p->stretches > 1)
         tile.sums += (panel - s->first_panel) * p->block * TILE_COLUMNS;
     tile.bytes = s->end == p->terms ? sink_bytes(&job->sink, channel, columns, s->row) : NULL;
@@ -189,13 +195,16 @@ static void multiply_stretch(const struct job *job, const struct part *part,
                                     .a = part->a,
                                     .a_row = p->width,
                                     .b = part->b,
-                                    .row_starts = p->crosses ? row_starts : NULL,
+                                    .row_starts = p->crosses || p->is_narrow ? row_starts : NULL,
+                                    .crosses = p->crosses,
                                     .adds = s->begin > 0,
                                     .sums = part->sums,
                                     .step = job->sink.channels};
     image_gather(&p->image, &rows);
     if (p->crosses)
         tile_row_starts(tile.rows, tile.terms, tile.a, tile.a_row, row_starts);
+    else if (p->is_narrow)
+        tile_narrow_starts(tile.rows, tile.terms, tile.a, tile.a_row, p->w_zero, row_starts);
     for (int64_t panel = s->first_panel; panel < s->end_panel; panel++)
         multiply_panel(job, part, s, panel, tile);
 }
@@ -348,13 +357,19 @@ static bool run(const struct library_primitive *base, struct device_stream *stre
 
 /* ---- Packing --------------------------------------------------------------------------------- */
 
+/* Terms of a panel, of each two both of all columns. */
+static int64_t place_of(int64_t term)
+{
+    return term / 2 * 2 * TILE_COLUMNS + term % 2;
+}
+
 /* Weights of a column, [channels][taps], to its place in a panel. */
 static void pack_column(const struct primitive *p, const int8_t *w, int8_t *to)
 {
     int64_t k = 0;
     for (int64_t tap = 0; tap < p->image.taps; tap++)
         for (int64_t c = 0; c < p->image.used; c++, k++)
-            to[k / 2 * 2 * TILE_COLUMNS + k % 2] = w[c * p->image.taps + tap];
+            to[place_of(k)] = w[c * p->image.taps + tap];
 }
 
 static void pack_panels(const struct primitive *p, const int8_t *w, int8_t *to)
@@ -366,24 +381,40 @@ static void pack_panels(const struct primitive *p, const int8_t *w, int8_t *to)
             pack_column(p, w, to + 2 * (ptrdiff_t)c);
 }
 
+static void pack_operand(const struct primitive *p, const int8_t *b, int8_t *to)
+{
+    const int64_t panel_bytes = tile_terms(p->terms) * TILE_COLUMNS;
+    memset(to, 0, p->base.packed_bytes);
+    for (int64_t i = 0; i < p->panels; i++, to += panel_bytes, b += TILE_COLUMNS * p->b_column)
+        for (int64_t k = 0; k < p->terms; k++)
+            for (int c = 0; c < columns_of(p, i); c++)
+                to[place_of(k) + 2 * (int64_t)c] = b[k * p->b_row + c * p->b_column];
+}
+
 static bool pack(const struct library_primitive *base, const void *weights, void *packed,
                  void *scratch)
 {
     const struct primitive *p = (const struct primitive *)base;
     (void)scratch;
     if (p->method == DEPTHWISE)
-        depthwise_pack(&p->image, weights, packed);
+        depthwise_pack(&p->image, weights, (int8_t)p->w_zero, packed);
+    else if (p->is_product)
+        pack_operand(p, weights, packed);
     else
         pack_panels(p, weights, packed);
     return true;
 }
 
+/* Panels of ROWS and WINOGRAD are the same; those of DEPTHWISE have lost the zero point. */
 static bool same_packing(const struct library_primitive *a, const struct library_primitive *b)
 {
     const struct primitive *one = (const struct primitive *)a, *two = (const struct primitive *)b;
-    return (one->method == DEPTHWISE) == (two->method == DEPTHWISE) && one->groups == two->groups &&
+    const bool loses = one->method == DEPTHWISE;
+    return one->packs && two->packs && loses == (two->method == DEPTHWISE) &&
+           (!loses || one->w_zero == two->w_zero) && one->groups == two->groups &&
            one->columns == two->columns && one->terms == two->terms &&
-           one->image.taps == two->image.taps;
+           one->image.taps == two->image.taps && one->b_row == two->b_row &&
+           one->b_column == two->b_column;
 }
 
 /* ---- Making ---------------------------------------------------------------------------------- */
@@ -416,7 +447,8 @@ static void measure(struct primitive *p)
     const int64_t most = p->stretch * MOST_ROWS > MOST_TERMS * FEW_ROWS ? FEW_ROWS : MOST_ROWS,
                   blocks = (p->rows + most - 1) / most, rows = (p->rows + blocks - 1) / blocks;
     p->block = (rows + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
-    p->crosses = tile_crosses(p->stretch, p->columns);
+    p->crosses = p->rows >= CROSSED_ROWS && tile_crosses(p->stretch, p->columns);
+    p->is_narrow = p->packs && tile_is_narrow(p->rows);
     p->width = p->stretch + (p->stretch % 256 == 0 ? TILE_COLUMNS : 0);
 }
 
@@ -431,7 +463,7 @@ static void measure_memory(struct primitive *p)
     p->base.scratch_bytes = (size_t)p->parts * p->part_bytes + turned;
     if (p->method == DEPTHWISE)
         p->base.packed_bytes = depthwise_packed_bytes(&p->image);
-    else if (!p->is_product)
+    else if (p->packs)
         p->base.packed_bytes =
             (size_t)(p->groups * p->panels * tile_terms(p->terms) * TILE_COLUMNS);
 }
@@ -444,6 +476,8 @@ static bool describe_conv(struct primitive *p, const struct library_problem *pro
         (c->biased && !p->quantizer))
         return false;
     image_open(c, problem->dtype == TSSA_INT8, &p->image);
+    p->packs = true;
+    p->w_zero = (int32_t)c->w_zero;
     p->batch = c->batch;
     p->turns = !c->x_last;
     p->pixel_step = 1;
@@ -485,7 +519,8 @@ static bool describe_product(struct primitive *p, const struct library_problem *
     p->channel_step = m->a_column;
     p->b_row = m->b_row;
     p->b_column = m->b_column;
-    p->b_zero = (int32_t)m->b_zero;
+    p->packs = m->b_constant;
+    p->w_zero = (int32_t)m->b_zero;
     p->groups = 1;
     p->rows = m->m;
     p->columns = m->n;

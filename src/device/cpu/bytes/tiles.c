@@ -141,7 +141,7 @@ static void multiply_base(const struct tile_panel *p)
 typedef __m256i row_sums[2];
 
 VECTOR_V3 INLINE void begin_rows(const struct tile_panel *p, int64_t row, int rows, int vectors,
-                                 bool crossed, row_sums *sums)
+                                 row_sums *sums)
 {
     const __m256i *from = (const void *)(p->sums + row * TILE_COLUMNS);
 #pragma GCC unroll 6
@@ -149,7 +149,7 @@ VECTOR_V3 INLINE void begin_rows(const struct tile_panel *p, int64_t row, int ro
 #pragma GCC unroll 2
         for (int v = 0; v < vectors; v++) {
             sums[r][v] = _mm256_loadu_si256((const void *)(p->starts + v * LANES));
-            if (crossed)
+            if (p->row_starts)
                 sums[r][v] =
                     _mm256_add_epi32(sums[r][v], _mm256_set1_epi32(p->row_starts[row + r]));
             if (p->adds)
@@ -190,7 +190,7 @@ VECTOR_V3 INLINE void plain_tile(const struct tile_panel *p, int64_t row, int ro
     const int16_t *a = p->a + row * p->a_row;
     const __m256i *b = (const void *)p->b;
     row_sums sums[ROWS] = {{_mm256_setzero_si256(), _mm256_setzero_si256()}};
-    begin_rows(p, row, rows, vectors, false, sums);
+    begin_rows(p, row, rows, vectors, sums);
     for (int64_t i = 0; i < p->terms; i += 2, a += 2, b += 2) {
 #pragma GCC unroll 6
         for (int r = 0; r < rows; r++) {
@@ -209,7 +209,7 @@ VECTOR_V3 INLINE void crossed_tile(const struct tile_panel *p, int64_t row, int 
     const int16_t *a = p->a + row * p->a_row;
     const __m256i *b = (const void *)p->b;
     row_sums sums[CROSSED_ROWS];
-    begin_rows(p, row, rows, 2, true, sums);
+    begin_rows(p, row, rows, 2, sums);
 #pragma GCC unroll 2
     for (int64_t i = 0; i < p->terms; i += TILE_TERMS, a += TILE_TERMS, b += TILE_TERMS) {
 #pragma GCC unroll 4
@@ -281,13 +281,42 @@ VECTOR_V3 static void multiply_crossed(const struct tile_panel *p)
     for (; row < p->rows; row++)
         crossed_tile(p, row, 1);
 }
+
+#define AHEAD 1024 /* bytes, of what is read next: the next panel lies behind this one */
+
+VECTOR_V3 INLINE void narrow_row(const struct tile_panel *p, int64_t row)
+{
+    const int16_t *a = p->a + row * p->a_row;
+    const __m128i *b = (const void *)p->narrow;
+    row_sums sums[1];
+    begin_rows(p, row, 1, 2, sums);
+    for (int64_t i = 0; i < p->terms; i += TILE_TERMS, a += TILE_TERMS, b += TILE_TERMS) {
+        __builtin_prefetch((const char *)b + AHEAD);
+#pragma GCC unroll 4
+        for (int v = 0; v < TILE_TERMS; v++) {
+            __m256i x;
+            load_pair(a + (v & ~1), &x);
+            sums[0][v & 1] =
+                _mm256_add_epi32(sums[0][v & 1], _mm256_madd_epi16(x, _mm256_cvtepi8_epi16(b[v])));
+        }
+    }
+    end_rows(p, row, 1, sums);
+}
+
+VECTOR_V3 static void multiply_narrow(const struct tile_panel *p)
+{
+    for (int64_t row = 0; row < p->rows; row++)
+        narrow_row(p, row);
+}
 #endif
 
 void tile_multiply(const struct tile_panel *panel)
 {
 #ifdef VECTOR_V3
     if (isa_level() >= ISA_V3) {
-        if (panel->row_starts)
+        if (panel->narrow)
+            multiply_narrow(panel);
+        else if (panel->crosses)
             multiply_crossed(panel);
         else
             multiply_plain(panel);
@@ -295,6 +324,31 @@ void tile_multiply(const struct tile_panel *panel)
     }
 #endif
     multiply_base(panel);
+}
+
+/* ---- Narrow ---------------------------------------------------------------------------------- */
+
+#define NARROW_ROWS 3 /* of more, a panel is widened once */
+
+bool tile_is_narrow(int64_t rows)
+{
+#ifdef VECTOR_V3
+    return isa_level() >= ISA_V3 && rows <= NARROW_ROWS;
+#else
+    (void)rows;
+    return false;
+#endif
+}
+
+void tile_narrow_starts(int64_t rows, int64_t terms, const int16_t *a, int64_t a_row, int32_t zero,
+                        int32_t *starts)
+{
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        int32_t sum = 0;
+        for (int64_t i = 0; i < terms; i++)
+            sum += a[i];
+        starts[r] = -zero * sum;
+    }
 }
 
 /* ---- Crossed --------------------------------------------------------------------------------- */
@@ -376,15 +430,16 @@ void tile_column_starts(int64_t terms, const int16_t *b, int32_t *starts)
 
 /* ---- Panels ---------------------------------------------------------------------------------- */
 
-VECTOR_PROCEDURE(widen, (int64_t n, const int8_t *from, int16_t *restrict to), (n, from, to))
+VECTOR_PROCEDURE(widen, (int64_t n, const int8_t *from, int32_t zero, int16_t *restrict to),
+                 (n, from, zero, to))
 {
     for (int64_t i = 0; i < n; i++)
-        to[i] = (int16_t) + from[i];
+        to[i] = (int16_t)(from[i] - zero);
 }
 
-void tile_widen(int64_t n, const int8_t *from, int16_t *to)
+void tile_widen(int64_t n, const int8_t *from, int32_t zero, int16_t *to)
 {
-    widen(n, from, to);
+    widen(n, from, zero, to);
 }
 
 /* Two terms of all columns that lie side by side. */

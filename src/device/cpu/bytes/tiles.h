@@ -35,8 +35,10 @@ struct tile_panel {
     const int16_t *a; /* rows, each `a_row` behind the one before */
     int64_t a_row;
     const int16_t *b;          /* the panel, aligned */
+    const int8_t *narrow;      /* not NULL: the panel in bytes, in the place of b */
     const int32_t *starts;     /* what sums of each column begin with */
-    const int32_t *row_starts; /* and of each row, where they are computed crossed; else NULL */
+    const int32_t *row_starts; /* and of each row; NULL: nothing */
+    bool crosses;              /* then there are starts of rows */
     bool adds;                 /* to the sums that are there */
     bool is_half;              /* the last TILE_COLUMNS / 2 columns are not wanted */
     int32_t *sums;             /* [rows][TILE_COLUMNS], aligned */
@@ -49,6 +51,12 @@ struct tile_panel {
 };
 
 void tile_multiply(const struct tile_panel *panel);
+
+/* Are so few rows multiplied by bytes, which each row widens for itself? */
+bool tile_is_narrow(int64_t rows);
+/* What sums of rows begin with, where `zero` is to be taken from the bytes of a panel. */
+void tile_narrow_starts(int64_t rows, int64_t terms, const int16_t *a, int64_t a_row, int32_t zero,
+                        int32_t *starts);
 
 /*
  * Crossed, a sum of x * w is, of each four terms,
@@ -65,8 +73,8 @@ void tile_row_starts(int64_t rows, int64_t terms, const int16_t *a, int64_t a_ro
 /* Adds to `starts` what it takes from those of each column. */
 void tile_column_starts(int64_t terms, const int16_t *b, int32_t *starts);
 
-/* n signed bytes, a multiple of 32. */
-void tile_widen(int64_t n, const int8_t *from, int16_t *to);
+/* n signed bytes, a multiple of 32, less `zero`. */
+void tile_widen(int64_t n, const int8_t *from, int32_t zero, int16_t *to);
 /* To a panel: `terms` rows of `columns` signed bytes less `zero`, `row` and `column` bytes apart.
  */
 void tile_pack(int64_t terms, int64_t columns, const int8_t *from, int64_t row, int64_t column,

@@ -64,7 +64,7 @@ static bool is_possible(const struct conv_problem *c)
 {
     const struct library_quantizer *quantizer = (const void *)(intptr_t)c->quantizer;
     bool possible = c->rank == 2 && c->groups == 1 && c->in_channels % LANES == 0 && quantizer &&
-                    quantizer->most < MOST_SUM;
+                    c->w_zero == 0 && quantizer->most < MOST_SUM;
     for (int i = 0; i < c->rank; i++)
         possible &= c->kernel[i] == TAPS && c->stride[i] == 1 && c->dilation[i] == 1;
     return possible && isa_level() >= ISA_V3;
@@ -312,6 +312,7 @@ static void multiply(const struct strip *s, int64_t n, int64_t begin, int64_t en
                                     .starts = starts,
                                     .row_starts =
                                         w->crosses ? s->starts + row_starts * w->strip : NULL,
+                                    .crosses = w->crosses,
                                     .adds = begin > 0,
                                     .sums = s->sums + n * w->strip * TILE_COLUMNS};
     if (w->crosses)

@@ -196,7 +196,7 @@ static bool find_types(struct primitive *p, const struct library_problem *proble
                     : !quantizer                     ? dnnl_s32
                     : quantizer->dtype == TSSA_UINT8 ? dnnl_u8
                                                      : dnnl_s8;
-    return bytes ? onednn_sums_bytes() &&
+    return bytes ? onednn_sums_bytes() && !problem->conv.w_zero &&
                        (quantizer ? quantizer->most <= MOST_SUM : !problem->conv.biased)
                  : true;
 }
