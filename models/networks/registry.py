@@ -24,7 +24,9 @@ class Network:
     module: Callable[[Inputs], nn.Module]
     inputs: Callable[[torch.Generator], Inputs]
     half: bool = False  # weights and inputs are float16
-    quantized: bool = False  # QuantizeLinear and DequantizeLinear around what computes
+    # "static": QuantizeLinear and DequantizeLinear around what computes; "dynamic": scales of
+    # activations are computed in each run, DynamicQuantizeLinear before products of integers
+    quantized: str = ""
 
 
 def image(size: int, channels: int = 3, batch: int = 1):
@@ -138,9 +140,22 @@ NETWORKS = {
     "maskrcnn": Network(
         DETECTOR, found("maskrcnn_resnet50_fpn", 2.0, 0.0, **SMALL), picture(320)
     ),
-    "resnet18_qdq": Network(QUANTIZED, vision("resnet18"), image(224), quantized=True),
-    "mobilenet_v2_qdq": Network(QUANTIZED, vision("mobilenet_v2"), image(224), quantized=True),
-    "bert_qdq": Network(QUANTIZED, lambda _: transformers.Bert(), bert(128), quantized=True),
+    "resnet18_qdq": Network(QUANTIZED, vision("resnet18"), image(224), quantized="static"),
+    "mobilenet_v2_qdq": Network(
+        QUANTIZED, vision("mobilenet_v2"), image(224), quantized="static"
+    ),
+    "bert_qdq": Network(
+        QUANTIZED, lambda _: transformers.Bert(), bert(128), quantized="static"
+    ),
+    "bert_dynamic": Network(
+        QUANTIZED, lambda _: transformers.Bert(), bert(128), quantized="dynamic"
+    ),
+    "gpt2_dynamic": Network(
+        QUANTIZED, lambda _: transformers.Gpt2(), gpt2(1, 1, 128), quantized="dynamic"
+    ),
+    "mobilenet_v2_dynamic": Network(
+        QUANTIZED, vision("mobilenet_v2"), image(224), quantized="dynamic"
+    ),
     "resnet18_f16": Network(HALF, vision("resnet18"), image(224), half=True),
     "mobilenet_v2_f16": Network(HALF, vision("mobilenet_v2"), image(224), half=True),
     "bert_f16": Network(HALF, lambda _: transformers.Bert(), bert(128), half=True),
