@@ -462,30 +462,87 @@ VECTOR_PROCEDURE(quantize_all,
         quantized[i] = (uint8_t)(int32_t)saturate(values[i] / scale, zero, 0, 255);
 }
 
+/* Elements whose range one thread finds. */
+#define BLOCK 16384
+
+/* Always with 0 in it, so that 0 is exact. A NaN leaves it alone. */
+struct range {
+    float lowest, highest;
+};
+
+struct dynamic_work {
+    const float *values;
+    int64_t count;
+    struct range *ranges; /* of blocks */
+    float scale, zero;
+    uint8_t *quantized;
+};
+
+static void find_ranges(void *context, int64_t begin, int64_t end)
+{
+    const struct dynamic_work *work = context;
+    for (int64_t i = begin; i < end; i++) {
+        struct range range = {0};
+        find_range(work->values + i * BLOCK, least(work->count - i * BLOCK, BLOCK), &range.lowest,
+                   &range.highest);
+        work->ranges[i] = range;
+    }
+}
+
+static tssa_status *find_whole_range(struct kernel_args *args, struct dynamic_work *work,
+                                     struct range *whole)
+{
+    const int64_t blocks = divide_up(work->count, BLOCK);
+    struct buffer *memory = NULL;
+    TRY(kernel_scratch(args, (size_t)blocks * sizeof *work->ranges, &memory));
+    work->ranges = memory->data;
+    team_for(args->env->team, blocks, 1, find_ranges, work);
+    *whole = (struct range){0};
+    for (int64_t i = 0; i < blocks; i++) {
+        const struct range *r = &work->ranges[i];
+        whole->lowest = r->lowest < whole->lowest ? r->lowest : whole->lowest;
+        whole->highest = r->highest > whole->highest ? r->highest : whole->highest;
+    }
+    buffer_release(memory);
+    return NULL;
+}
+
+static void quantize_part(void *context, int64_t begin, int64_t end)
+{
+    const struct dynamic_work *work = context;
+    quantize_all(work->values + begin, end - begin, work->scale, work->zero,
+                 work->quantized + begin);
+}
+
+static void choose_scale(struct dynamic_work *work, const struct range *range)
+{
+    const float wide = range->lowest == range->highest ? 1 : range->highest - range->lowest;
+    work->scale = wide / 255;
+    work->zero = rintf(saturate(0, -range->lowest / work->scale, 0, 255));
+}
+
 static tssa_status *run_dynamic(struct kernel_args *args)
 {
     const struct tensor *x;
+    struct tensor *y, *y_scale, *y_zero;
+    struct range range;
     TRY(kernel_tensor(args, 0, &x));
     if (x->dtype != TSSA_FLOAT)
         return ERROR(TSSA_RUNTIME, "operand 0 must be f32, not %s", dtype_info(x->dtype)->ir_name);
-    const float *values = x->data;
-    int64_t count = (int64_t)tensor_count(x);
-    /* The range always holds 0, so that 0 is exact. A NaN leaves it alone. */
-    float lowest = 0, highest = 0;
-    find_range(values, count, &lowest, &highest);
-    const float range = lowest == highest ? 1 : highest - lowest;
-    const float scale = range / 255;
-    const float zero = rintf(saturate(0, -lowest / scale, 0, 255));
-    struct tensor *y, *y_scale, *y_zero;
+    struct dynamic_work work = {.values = x->data, .count = (int64_t)tensor_count(x)};
+    TRY(find_whole_range(args, &work, &range));
+    choose_scale(&work, &range);
     TRY(kernel_output(args, 0, TSSA_UINT8, x->rank, x->dims, &y));
     TRY(kernel_output(args, 1, TSSA_FLOAT, 0, NULL, &y_scale));
     TRY(kernel_output(args, 2, TSSA_UINT8, 0, NULL, &y_zero));
     if (y_scale)
-        *(float *)y_scale->data = scale;
+        *(float *)y_scale->data = work.scale;
     if (y_zero)
-        *(uint8_t *)y_zero->data = (uint8_t)zero;
-    if (y)
-        quantize_all(values, count, scale, zero, y->data);
+        *(uint8_t *)y_zero->data = (uint8_t)work.zero;
+    if (!y)
+        return NULL;
+    work.quantized = y->data;
+    team_for(args->env->team, work.count, GRAIN, quantize_part, &work);
     return NULL;
 }
 
