@@ -278,11 +278,26 @@ const struct ir_type *fuse_space(const struct fuse_plan *plan, const struct ir_o
     return has_rows(op) ? ir_operand(op, 0)->type : op->results[0].type;
 }
 
+/* Does it come to one number, as two scales do? */
+static bool multiplies_numbers(const struct ir_op *op)
+{
+    const struct ir_type *type = op->results[0].type;
+    bool one = ir_op_is(op, IR_OP_Mul) && type->kind == TYPE_TENSOR && type->dtype == TSSA_FLOAT;
+    for (int i = 0; one && i < type->rank; i++)
+        one = dim_is(type->dims[i], 1);
+    return one;
+}
+
+/* Is it a scale? Each layer of a quantized network has others, and may have the same kernels. */
+static bool is_scale(const struct ir_op *op, uint32_t operand)
+{
+    return (operand > 0 && ir_quantizes_elements(op)) || multiplies_numbers(op);
+}
+
 bool fuse_is_inner(const struct ir_op *op, uint32_t operand)
 {
     const struct tensor *tensor = ir_value_constant(ir_operand(op, operand));
-    /* Each layer of a quantized network has other scales, and may have the same kernels. */
-    return tensor && !(operand > 0 && ir_quantizes_elements(op)) &&
+    return tensor && !is_scale(op, operand) &&
            (tensor_count(tensor) == 1 || (operand > 0 && op->info->cls == IR_CLASS_REDUCTION));
 }
 
