@@ -19,7 +19,7 @@
 
 #define MOST_THREADS 4
 #define MOST_BIAS 100000
-#define MOST_SUM_OF(terms) ((terms)*255 * 128 + MOST_BIAS)
+#define MOST_SUM_OF(terms, weight) ((terms)*255 * (weight) + MOST_BIAS)
 
 static uint64_t seed = 1;
 
@@ -245,7 +245,7 @@ static void random_quantizer(const struct images *s, struct library_quantizer *q
     q->factors = factors;
     q->dtype = pick(0, 1) ? TSSA_INT8 : TSSA_UINT8;
     q->zero = random_zero(q->dtype);
-    q->most = MOST_SUM_OF(s->c->in_channels / s->c->groups * s->kernel);
+    q->most = MOST_SUM_OF(s->c->in_channels / s->c->groups * s->kernel, s->c->w_zero ? 255 : 128);
 }
 
 /* In memory of just what it needs, and all random but for the sizes. */
@@ -419,7 +419,6 @@ static void open_winograd(struct library_problem *problem, int64_t in, int64_t o
 {
     struct conv_problem *c = &problem->conv;
     open_conv(problem, 2);
-    problem->conv.w_zero = 0; /* else what weights become has no room */
     c->groups = 1;
     c->in_channels = in;
     c->out_channels = out;
@@ -468,6 +467,7 @@ static void test_winograd_stretches(void **state)
         float factors[48];
         struct library_quantizer q = {factors, TSSA_INT8, -3, channels[i] * 9 * 255 * 16};
         open_winograd(&problem, channels[i], i % 2 ? 48 : 33, 10, 11);
+        problem.conv.w_zero = 0;
         problem.conv.quantizer = (intptr_t)&q;
         assert_int_equal(winograd_takes(&problem.conv), isa_level() >= ISA_V3);
         for (int c = 0; c < 48; c++)
@@ -510,11 +510,12 @@ static void test_largest_numbers(void **state)
         struct library_problem problem;
         struct images s;
         float factors[48];
-        struct library_quantizer q = {factors, TSSA_UINT8, 0, MOST_SUM_OF(64 * 9)};
-        open_winograd(&problem, 64, 48, 14, 14);
+        struct library_quantizer q = {factors, TSSA_UINT8, 0, MOST_SUM_OF(48 * 9, 255)};
+        open_winograd(&problem, 48, 48, 14, 14);
         problem.dtype = TSSA_UINT8;
         problem.conv.batch = problem.conv.x_last = 1;
         problem.conv.x_zero = kind % 3 ? 0 : 255;
+        problem.conv.w_zero = kind % 4 ? 0 : INT8_MIN;
         for (int i = 0; i < 2; i++) {
             problem.conv.pad_begin[i] = problem.conv.pad_end[i] = 0;
             problem.conv.out[i] = 12;

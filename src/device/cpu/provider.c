@@ -85,10 +85,12 @@ static bool convolves(void)
     return cpu_provider_open() != NULL;
 }
 
-/* Without the provider? Sums to be quantized that it declines it may take as sums. */
+/* Without the provider? Sums to be quantized that it declines it may take as sums, unless weights
+ * have a zero point. */
 static bool is_ours(const struct cpu_engine *engine, const struct library_problem *problem)
 {
-    const bool quantizes = problem->kind == LIBRARY_CONV && problem->conv.quantizer;
+    const bool quantizes =
+        problem->kind == LIBRARY_CONV && problem->conv.quantizer && !problem->conv.w_zero;
     return problem->dtype != TSSA_FLOAT && !(quantizes && engine && engine->provider->sums_bytes());
 }
 

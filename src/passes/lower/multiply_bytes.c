@@ -15,8 +15,8 @@
  * product of the scales, which it was where the model's maker quantized it; where that would be
  * more than a BIAS_SHARE of a step of the result, the product stays.
  *
- * Only in sessions, where the CPU sums products of bytes exactly. Weights that are not symmetric
- * stay in float: there sums would need those of all that a kernel covers.
+ * Only in sessions, where the CPU sums products of bytes exactly. Weights whose zero points differ
+ * stay in float.
  *
  *   needs   constants where they are (fold_constants), but for weights
  *   keeps   results but for one step of the quantization, where the number was half-way between
@@ -82,16 +82,15 @@ static int64_t zero_of(const struct tensor *zero, size_t i)
     return zero ? dtype_load_int64(zero->dtype, (const char *)zero->data + i) : 0;
 }
 
-/* Do weights mean what INT8 without zero points says? UINT8 do around 128. */
-static bool is_symmetric(const struct bytes *w)
+/* Are the weights' zero points one number? */
+static bool has_one_zero(const struct bytes *w)
 {
     const struct tensor *zero = constant_of(w->zero);
-    const int64_t middle = w->value->type->dtype == TSSA_UINT8 ? 128 : 0;
     const size_t n = zero ? tensor_count(zero) : 1;
-    bool symmetric = true;
-    for (size_t i = 0; i < n; i++)
-        symmetric &= zero_of(zero, i) == middle;
-    return symmetric;
+    bool one = true;
+    for (size_t i = 1; i < n; i++)
+        one &= zero_of(zero, i) == zero_of(zero, 0);
+    return one;
 }
 
 static bool is_alone(const struct ir_op *op, const struct ir_op *user)
@@ -119,13 +118,20 @@ static bool has_axis(const struct ir_op *product, int64_t wanted, int64_t rank)
     return axis == wanted || axis == wanted - rank;
 }
 
+static bool has_one_scale(const struct bytes *w)
+{
+    const struct tensor *scale = constant_of(w->scale);
+    return scale && tensor_count(scale) == 1;
+}
+
 static bool takes_conv(const struct found *f)
 {
     const struct tensor *w = constant_of(f->w.value),
                         *bias = constant_of(ir_operand(f->product, 2));
     const bool biased = ir_operand(f->product, 2) != NULL;
-    return w && w->rank >= 3 && w->rank <= 5 && is_symmetric(&f->w) &&
-           has_scales(&f->w, w->dims[0]) && has_axis(f->product, 0, w->rank) &&
+    return w && w->rank >= 3 && w->rank <= 5 && has_one_zero(&f->w) &&
+           has_scales(&f->w, w->dims[0]) &&
+           (has_one_scale(&f->w) || has_axis(f->product, 0, w->rank)) &&
            (!biased ||
             (bias && bias->dtype == TSSA_FLOAT && bias->rank == 1 && bias->dims[0] == w->dims[0]));
 }
@@ -169,10 +175,9 @@ static bool takes_flat(struct found *f)
     f->turned = gemm && ir_attr_int(f->product, "transB", 0) != 0;
     f->out = w->dims[f->turned ? 0 : 1];
     f->in = w->dims[f->turned ? 1 : 0];
-    const bool one = constant_of(f->w.scale) && tensor_count(constant_of(f->w.scale)) == 1;
-    return f->in > 0 && f->out > 0 && is_symmetric(&f->w) && has_scales(&f->w, f->out) &&
-           (one || has_axis(f->product, f->turned ? 0 : 1, 2)) && has_flat_bias(f) &&
-           has_terms(f->x.value, f->in) && has_told_dims(f->y.value->type);
+    return f->in > 0 && f->out > 0 && has_one_zero(&f->w) && has_scales(&f->w, f->out) &&
+           (has_one_scale(&f->w) || has_axis(f->product, f->turned ? 0 : 1, 2)) &&
+           has_flat_bias(f) && has_terms(f->x.value, f->in) && has_told_dims(f->y.value->type);
 }
 
 /* Columns are the last axis. */
@@ -183,10 +188,9 @@ static bool takes_matmul(const struct found *f)
     if (type->rank < 2 || f->x.value->type->rank < 2)
         return false;
     const bool known = dim_is_const(type->dims[type->rank - 1], &columns);
-    const bool one = constant_of(f->w.scale) && tensor_count(constant_of(f->w.scale)) == 1;
-    return one ? has_scales(&f->w, 1)
-               : known && type->rank == 2 && has_axis(f->product, 1, 2) && is_symmetric(&f->w) &&
-                     has_scales(&f->w, columns);
+    return has_one_scale(&f->w) ? has_scales(&f->w, 1)
+                                : known && type->rank == 2 && has_axis(f->product, 1, 2) &&
+                                      has_one_zero(&f->w) && has_scales(&f->w, columns);
 }
 
 /* Is the quotient rounded to fewer bits than float32 has, before it is to an integer? */

@@ -64,7 +64,7 @@ static bool is_possible(const struct conv_problem *c)
 {
     const struct library_quantizer *quantizer = (const void *)(intptr_t)c->quantizer;
     bool possible = c->rank == 2 && c->groups == 1 && c->in_channels % LANES == 0 && quantizer &&
-                    c->w_zero == 0 && quantizer->most < MOST_SUM;
+                    quantizer->most < MOST_SUM;
     for (int i = 0; i < c->rank; i++)
         possible &= c->kernel[i] == TAPS && c->stride[i] == 1 && c->dilation[i] == 1;
     return possible && isa_level() >= ISA_V3;
@@ -98,6 +98,7 @@ void winograd_open(const struct conv_problem *problem, struct winograd *winograd
                            .tiles = tiles_of(problem),
                            .in = problem->in_channels,
                            .out = problem->out_channels,
+                           .w_zero = (int16_t)problem->w_zero,
                            .crosses = tile_crosses(problem->in_channels, problem->out_channels)};
     w->strip = strip_of(w->tiles, w->in);
     /* What is written at the same time is no power of two apart. */
@@ -153,11 +154,13 @@ FAST static void spread_weights(const struct winograd *w, const int8_t *weights,
                                 int64_t end, int16_t *to)
 {
     const int64_t step = w->in * TILE_COLUMNS;
+    const int16_t zero = w->w_zero;
     for (int64_t i = begin * TILE_COLUMNS; i < end * TILE_COLUMNS; i += LANES, to += LANES) {
         numbers kernel[TAPS * TAPS], down[TILE * TAPS], row[TILE];
         for (int t = 0; t < TAPS * TAPS; t++)
             kernel[t] =
-                __builtin_convertvector(*(const weights_at *)(weights + t * step + i), numbers);
+                __builtin_convertvector(*(const weights_at *)(weights + t * step + i), numbers) -
+                zero;
         for (int j = 0; j < TAPS; j++)
             spread(kernel + j, TAPS, down + j, TAPS);
         for (int j = 0; j < TILE; j++) {

@@ -7,10 +7,10 @@
  *
  * With the points 0, 1, -1, 2, -2 and infinity, and weights times what their fractions have below
  * the line, all of that is whole numbers. Those of an image are 17,340 at most, those of weights
- * 6,272, which 16 bits hold, even one and the other added (tiles.h). Sums wrap in 32 bits. In the
- * end pixels are 9 * 2^n times what they should be, n up to 6: a multiplication by the inverse of 9
- * modulo 2^32 and a shift make them right, if they fit into 26 bits, which is known of those that
- * are quantized (library_quantizer.most).
+ * less their zero point 12,495, which 16 bits hold, even one and the other added (tiles.h). Sums
+ * wrap in 32 bits. In the end pixels are 9 * 2^n times what they should be, n up to 6: a
+ * multiplication by the inverse of 9 modulo 2^32 and a shift make them right, if they fit into 26
+ * bits, which is known of those that are quantized (library_quantizer.most).
  */
 #ifndef TSSA_DEVICE_CPU_BYTES_WINOGRAD_H
 #define TSSA_DEVICE_CPU_BYTES_WINOGRAD_H
@@ -29,6 +29,7 @@ bool winograd_takes(const struct conv_problem *problem);
 struct winograd {
     int64_t high, wide, tiles; /* of an image; of all images */
     int64_t in, out;           /* channels */
+    int16_t w_zero;            /* of the weights */
     int64_t strip;             /* tiles that are computed at a time */
     int64_t stretch;           /* channels, too */
     int64_t width, pitch;      /* of a tile's numbers of one kind, of a strip's */
