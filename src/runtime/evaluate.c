@@ -10,7 +10,7 @@
 static void *limited_allocate(void *user, size_t size, size_t alignment)
 {
     struct evaluator *evaluator = user;
-    if (size > EVALUATOR_MAX_BYTES) {
+    if (size > evaluator->most) {
         evaluator->refused = true;
         return NULL;
     }
@@ -27,6 +27,7 @@ void evaluator_init(struct evaluator *evaluator, const tssa_allocator *allocator
 {
     evaluator->source = allocator;
     evaluator->limited = (tssa_allocator){evaluator, limited_allocate, limited_release};
+    evaluator->most = EVALUATOR_MAX_BYTES;
     evaluator->refused = false;
     evaluator->spare_of = NULL;
     evaluator->spare = NULL;
@@ -172,13 +173,26 @@ static void place(struct evaluator *evaluator, struct ir_graph *graph,
         if (!dim_is_const(type->dims[i], &dims[i]))
             return;
     tssa_status *status = tensor_layout(type->dtype, type->rank, dims, &count, &bytes);
-    if (!status && bytes >= PLACED && bytes <= EVALUATOR_MAX_BYTES) {
+    if (!status && bytes >= PLACED && bytes <= evaluator->most) {
         place->data = take_spare(evaluator, graph, bytes);
         if (!place->data)
             place->data = arena_alloc_aligned(&graph->arena, bytes, TENSOR_ALIGNMENT);
         place->size = place->data ? bytes : 0;
     }
     tssa_status_free(status);
+}
+
+static size_t most_of(const struct ir_op *op)
+{
+    size_t read = 0, most;
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const struct tensor *tensor = ir_value_constant(op->operands[i].value);
+        if (tensor && !size_add(read, tensor_bytes(tensor), &read))
+            return EVALUATOR_MAX_BYTES;
+    }
+    return size_mul(read, EVALUATOR_MAX_GROWTH, &most) && most > EVALUATOR_MAX_BYTES
+               ? most
+               : EVALUATOR_MAX_BYTES;
 }
 
 static bool bind(struct arena *arena, const struct ir_op *op, struct call *call)
@@ -246,6 +260,7 @@ tssa_status *evaluator_run(void *user, struct ir_graph *graph, const struct ir_o
         return NULL;
     arena_clear(&evaluator->scratch);
     evaluator->refused = false;
+    evaluator->most = most_of(op);
     if (!bind(&evaluator->scratch, op, &call))
         return status_out_of_memory();
     for (uint32_t i = 0; i < op->n_results; i++)

@@ -17,12 +17,15 @@
 #include "base/pool.h"
 #include "device/device.h"
 
-/* No kernel gets more memory at a time: an Expand may name any size. */
+/* No kernel gets more memory at a time, or so many times what it reads: an Expand may name any
+ * size, but large weights of four bits become floats. */
 #define EVALUATOR_MAX_BYTES ((size_t)64 << 20)
+#define EVALUATOR_MAX_GROWTH 8
 
 struct evaluator {
     const tssa_allocator *source;
-    tssa_allocator limited; /* refuses more than EVALUATOR_MAX_BYTES at a time */
+    tssa_allocator limited; /* refuses more than `most` bytes at a time */
+    size_t most;            /* of the op that runs */
     bool refused;           /* it did, in the op that runs */
     struct device_context device;
     struct pool pool;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Constants of bytes that are dequantized become constants of floats: what multiplies bytes
- * (multiply_bytes) has taken its own by then, and the others would be dequantized in each run. What
- * reads a part of one, as rows of a table of words, reads the bytes, and dequantizes the part:
+ * Constants that are dequantized become constants of floats: what multiplies bytes (multiply_bytes)
+ * has taken its own by then, and the others would be dequantized in each run, into as much memory.
+ * What reads a part of one, as rows of a table of words, reads the bytes, and dequantizes the part:
  *
  *     Gather(DequantizeLinear(table, s, z), i)   ->   DequantizeLinear(Gather(table, i), s, z)
  *
@@ -15,7 +15,7 @@
 #include "ir/infer.h"
 #include "passes/lower/quantized.h"
 
-/* A DequantizeLinear of bytes, with constant scales and zero points. */
+/* A DequantizeLinear of a constant, with constant scales and zero points. */
 static bool is_weight(const struct ir_op *op)
 {
     bool constant = quantized_is_weight(op);
