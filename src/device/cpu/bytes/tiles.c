@@ -287,17 +287,17 @@ VECTOR_V3 static void multiply_crossed(const struct tile_panel *p)
 VECTOR_V3 INLINE void narrow_row(const struct tile_panel *p, int64_t row)
 {
     const int16_t *a = p->a + row * p->a_row;
-    const __m128i *b = (const void *)p->narrow;
+    const int8_t *b = p->narrow;
     row_sums sums[1];
     begin_rows(p, row, 1, 2, sums);
-    for (int64_t i = 0; i < p->terms; i += TILE_TERMS, a += TILE_TERMS, b += TILE_TERMS) {
-        __builtin_prefetch((const char *)b + AHEAD);
+    for (int64_t i = 0; i < p->terms; i += TILE_TERMS) {
+        __builtin_prefetch(b + AHEAD);
 #pragma GCC unroll 4
-        for (int v = 0; v < TILE_TERMS; v++) {
+        for (int v = 0; v < TILE_TERMS; v++, b += TILE_COLUMNS) {
+            const __m256i w = _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)b));
             __m256i x;
-            load_pair(a + (v & ~1), &x);
-            sums[0][v & 1] =
-                _mm256_add_epi32(sums[0][v & 1], _mm256_madd_epi16(x, _mm256_cvtepi8_epi16(b[v])));
+            load_pair(a + i + (v & ~1), &x);
+            sums[0][v & 1] = _mm256_add_epi32(sums[0][v & 1], _mm256_madd_epi16(x, w));
         }
     }
     end_rows(p, row, 1, sums);
