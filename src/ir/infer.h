@@ -68,6 +68,13 @@ tssa_status *infer_set_unranked(struct ir_op *op, uint32_t index, tssa_dtype dty
 const struct dim *infer_fresh(struct ir_op *op);
 /* The same, of which is known that it is at most `bound` (NULL: nothing is). */
 const struct dim *infer_fresh_below(struct ir_op *op, const struct dim *bound);
+/*
+ * Have the parts of a SplitToSequence the axis along which it splits? Without it are rows: where
+ * there is no `split`, and where that is the number 1, as PyTorch writes unbind. ONNX says that
+ * keepdims is ignored with any `split`; ONNX Runtime takes it so, and models are made for it. false
+ * in *known: only a run can tell.
+ */
+bool infer_split_keeps_axis(const struct ir_op *op, bool *known);
 /* Normalises a possibly negative axis; false when out of range. */
 bool infer_find_axis(int64_t axis, int rank, int *result);
 /* The same for rules: an error when out of range. */

@@ -138,18 +138,33 @@ static const struct dim *part_size(struct ir_graph *graph, struct ir_op *op,
     return same ? sizes->elements[0] : infer_fresh(op);
 }
 
+bool infer_split_keeps_axis(const struct ir_op *op, bool *known)
+{
+    const struct ir_value *split = ir_operand(op, 1);
+    const struct ir_known *size = split ? split->known : NULL;
+    int64_t number;
+    *known = true;
+    if (ir_attr_int(op, "keepdims", 1) != 0)
+        return true;
+    if (!split || (split->type->kind == TYPE_TENSOR && split->type->rank > 0))
+        return split != NULL;
+    *known = split->type->kind == TYPE_TENSOR && split->type->rank == 0 && size &&
+             size->count == 1 && dim_is_const(size->elements[0], &number);
+    return *known && number != 1;
+}
+
 INFER_RULE(split_to_sequence)
 {
     const struct dim *dims[TSSA_MAX_RANK];
     int rank = infer_rank(op, 0), axis, left = 0;
     const struct ir_type *element;
-    if (rank < 0) {
+    bool known, keep = infer_split_keeps_axis(op, &known);
+    if (rank < 0 || !known) {
         element = type_unranked(&graph->types, infer_dtype(op, 0));
         TRY_ALLOC(element);
         return infer_set(op, 0, type_sequence(&graph->types, element));
     }
     TRY(infer_axis(op, ir_op_axis(op), rank, &axis));
-    bool keep = ir_operand(op, 1) || ir_attr_int(op, "keepdims", 1) != 0;
     for (int i = 0; i < rank; i++) {
         if (i == axis && !keep)
             continue;

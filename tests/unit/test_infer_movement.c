@@ -288,6 +288,8 @@ static void test_sequences(void **state)
           {"%y = SequenceAt(%s, %n)", "f32[#1, 4]"}, {"%y = SequenceLength(%s)", "i64[] [#1]"},
           {"%y = SplitToSequence(%x)", "seq(f32[1, 4])"},
           {"%y = SplitToSequence(%x) {keepdims = 0}", "seq(f32[4])"},
+          {INT(p, 1) "%y = SplitToSequence(%x, %p) {keepdims = 0}", "seq(f32[4])"},
+          {INT(p, 2) "%y = SplitToSequence(%x, %p) {axis = 1, keepdims = 0}", "seq(f32[N, 2])"},
           {INT(p, 2) "%y = SplitToSequence(%x, %p) {axis = 1}", "seq(f32[N, 2])"},
           {INT(p, 3) "%y = SplitToSequence(%x, %p) {axis = 1}", "seq(f32[N, #1])"},
           {INTS(p, 2, 2, 2) "%y = SplitToSequence(%x, %p) {axis = 1}", "seq(f32[N, 2])"},

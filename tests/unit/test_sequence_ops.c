@@ -159,16 +159,20 @@ static void test_split_and_concat(void **state)
     for (int round = 0; round < 300; round++) {
         struct op_run split, concat;
         int rank = (int)random_int(&random, 1, 4), axis = (int)random_int(&random, 0, rank - 1);
-        int64_t dims[4], sizes[8], n = 0, form = random_int(&random, 0, 3);
+        int64_t dims[4], sizes[8], n = 0, form = random_int(&random, 0, 4);
         tssa_dtype dtype = round % 2 ? TSSA_STRING : TSSA_FLOAT;
         for (int i = 0; i < rank; i++)
             dims[i] = random_int(&random, round % 20 == 0 ? 0 : 1, 5);
         op_open(&split, IR_OP_SplitToSequence, 2, 1);
         op_int(&split, "axis", round % 3 ? axis : axis - rank);
-        /* 0: single slices; 1: single slices without the axis; 2: parts of one size; 3: a list. */
-        op_int(&split, "keepdims", form != 1);
+        /* 0: single slices; 1: single slices without the axis; 2: parts of one size; 3: a list; 4:
+         * as 1, and the size is said. */
+        bool drops = form == 1 || form == 4;
+        op_int(&split, "keepdims", !drops && (form == 0 || round % 7 != 0));
+        if (form == 4)
+            op_input_ints(&split, 1, TSSA_INT64, 0, 1, &(int64_t){1});
         if (form == 2) {
-            int64_t size = random_int(&random, 1, 3);
+            int64_t size = random_int(&random, 2, 3);
             op_input_ints(&split, 1, TSSA_INT64, 0, 1, &size);
             for (int64_t left = dims[axis]; left > 0; left -= size)
                 sizes[n++] = left < size ? left : size;
@@ -188,16 +192,16 @@ static void test_split_and_concat(void **state)
         assert_int_equal(sequence_dtype(parts), dtype);
         for (int64_t i = 0; i < n; i++) {
             const struct tensor *part = &sequence_element(parts, (size_t)i)->tensor;
-            assert_int_equal(part->rank, rank - (form == 1));
+            assert_int_equal(part->rank, rank - drops);
             for (int d = 0; d < part->rank; d++)
-                assert_int_equal(part->dims[d], form == 1   ? dims[d < axis ? d : d + 1]
+                assert_int_equal(part->dims[d], drops       ? dims[d < axis ? d : d + 1]
                                                 : d == axis ? sizes[i]
                                                             : dims[d]);
         }
         /* Joining the parts gives x back. */
         op_open(&concat, IR_OP_ConcatFromSequence, 1, 1);
         op_int(&concat, "axis", round % 5 ? axis : axis - rank);
-        op_int(&concat, "new_axis", form == 1);
+        op_int(&concat, "new_axis", drops);
         value_copy(&concat.inputs[0], &split.outputs[0]);
         concat.present[0] = true;
         if (n == 0) {

@@ -278,7 +278,7 @@ static tssa_status *split_to_sequence_run(struct kernel_args *args)
     TRY(kernel_tensor(args, 0, &x));
     TRY(kernel_axis(split->axis, x->rank, &axis));
     TRY(read_parts(args, x->dims[axis], &parts));
-    bool keep_axis = split->keep_dims || (args->n_inputs > 1 && args->inputs[1]);
+    bool keep_axis = split->keep_dims || parts.list || parts.size != 1;
     if (!y)
         return NULL;
     TRY(sequence_create_for(&args->env->pool->cached, x->dtype, (size_t)parts.count, &sequence));

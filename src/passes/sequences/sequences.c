@@ -3,7 +3,8 @@
  * Takes sequences apart whose elements are known one by one: SequenceConstruct, SequenceEmpty,
  * SplitToSequence with known parts, and what SequenceInsert and SequenceErase make of them.
  *
- *     SequenceAt             the element, or a Slice of what was split
+ *     SequenceAt             the element, or a Slice of what was split; of parts of one row each,
+ *                            however many there are, a Gather of the row
  *     SequenceLength         a constant
  *     ConcatFromSequence     Concat, with Unsqueeze in front of it for a new axis
  *     SequenceInsert, Erase  SequenceConstruct, where another op wants the sequence itself
@@ -212,6 +213,7 @@ static tssa_status *element_value(struct ir_op *at, const struct item *item,
                                   struct ir_value **value)
 {
     int64_t ends[2], axis;
+    bool known; /* as the ends are */
     struct ir_value *bounds[3];
     *value = item->value;
     if (!item->split)
@@ -230,7 +232,7 @@ static tssa_status *element_value(struct ir_op *at, const struct item *item,
         ir_op_set_operand(slice, i + 1, bounds[i]);
     TRY(ir_infer_op_lenient(slice));
     *value = &slice->results[0];
-    if (ir_operand(item->split, 1) || ir_attr_int(item->split, "keepdims", 1) != 0)
+    if (infer_split_keeps_axis(item->split, &known))
         return NULL;
     struct ir_op *squeeze = loop_make_op(at, IR_OP_Squeeze, 2);
     TRY_ALLOC(squeeze);
@@ -278,9 +280,9 @@ static struct ir_value *joined_again(const struct ir_op *op, const struct items 
 {
     const struct ir_op *split = items->list.data[0].split;
     int axis, split_axis, rank = split ? infer_rank(split, 0) : -1;
+    bool known;
     if (!split || rank < 0 || ir_attr_int(op, "new_axis", 0) != 0 ||
-        ir_operand(op, 0)->op != split ||
-        (!ir_operand(split, 1) && ir_attr_int(split, "keepdims", 1) == 0))
+        ir_operand(op, 0)->op != split || !infer_split_keeps_axis(split, &known))
         return NULL;
     axis = (int)ir_op_axis(op);
     split_axis = (int)ir_op_axis(split);
@@ -399,6 +401,66 @@ static replace_fn replacement(enum ir_op_id id)
     }
 }
 
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+/* The SplitToSequence whose parts are one row each; NULL: it is none, or of an unknown rank. */
+static const struct ir_op *rows_of(const struct ir_value *sequence, int *axis)
+{
+    int64_t size = 1;
+    const struct ir_op *op = sequence ? sequence->op : NULL;
+    if (!op || !ir_op_is(op, IR_OP_SplitToSequence) || infer_rank(op, 0) < 1 ||
+        (ir_operand(op, 1) &&
+         (infer_rank(op, 1) != 0 || !loop_known_int(ir_operand(op, 1), &size))))
+        return NULL;
+    return size == 1 && infer_find_axis(ir_op_axis(op), infer_rank(op, 0), axis) ? op : NULL;
+}
+
+static tssa_status *make_gather(struct ir_op *at, struct ir_value *from, struct ir_value *index,
+                                int axis, struct ir_value **value)
+{
+    struct ir_op *gather = loop_make_op(at, IR_OP_Gather, 2);
+    TRY_ALLOC(gather);
+    ir_op_set_operand(gather, 0, from);
+    ir_op_set_operand(gather, 1, index);
+    if (!set_int(gather, "axis", axis))
+        return status_out_of_memory();
+    *value = &gather->results[0];
+    return ir_infer_op_lenient(gather);
+}
+
+/* Element i is row i, from the end where i is negative, and an error where there is none. */
+static tssa_status *replace_row(struct pass_context *pass, struct ir_op *op)
+{
+    int axis;
+    bool known; /* as the size of the parts is */
+    struct ir_value *index = ir_operand(op, 1), *value;
+    const struct ir_op *split = rows_of(ir_operand(op, 0), &axis);
+    if (!split || !index || infer_rank(op, 1) != 0)
+        return NULL;
+    if (infer_split_keeps_axis(split, &known))
+        TRY(loop_make_unsqueeze(op, index, 0, &index));
+    TRY(make_gather(op, ir_operand(split, 0), index, axis, &value));
+    replace(pass, op, value);
+    return NULL;
+}
+
+static tssa_status *replace_row_count(struct pass_context *pass, struct ir_op *op)
+{
+    int axis;
+    struct ir_value *index, *value;
+    const struct ir_op *split = rows_of(ir_operand(op, 0), &axis);
+    if (!split)
+        return NULL;
+    struct ir_op *shape = loop_make_op(op, IR_OP_Shape, 1);
+    TRY_ALLOC(shape);
+    ir_op_set_operand(shape, 0, ir_operand(split, 0));
+    TRY(ir_infer_op_lenient(shape));
+    TRY(loop_make_int(op, 0, axis, &index));
+    TRY(make_gather(op, &shape->results[0], index, 0, &value));
+    replace(pass, op, value);
+    return NULL;
+}
+
 static tssa_status *visit(void *context, struct ir_op *op)
 {
     struct pass_context *pass = context;
@@ -412,6 +474,10 @@ static tssa_status *visit(void *context, struct ir_op *op)
         read_chain(&items, fn == replace_chain ? &op->results[0] : ir_operand(op, 0));
     if (!status && items.known)
         status = fn(pass, op, &items);
+    else if (!status && fn == replace_at)
+        status = replace_row(pass, op);
+    else if (!status && fn == replace_length)
+        status = replace_row_count(pass, op);
     vec_free(&items.list);
     return status;
 }
