@@ -106,6 +106,21 @@ static tssa_status *scalar_outside(const struct loop *loop, struct ir_value *lim
     return ir_infer_op_lenient(squeeze);
 }
 
+/* Does the condition before the first iteration say the same of the number before it? */
+static bool asks_before(const struct loop *loop, const struct bound *bound)
+{
+    bool strict;
+    int64_t number;
+    const struct ir_value *entry = loop_unaliased(ir_operand(loop->op, 1));
+    const struct ir_op *op = entry ? entry->op : NULL;
+    int side = op ? smaller_side(op->info->id, false, &strict) : -1;
+    if (side < 0 ||
+        loop_unaliased(ir_operand(op, 1 - (uint32_t)side)) != loop_unaliased(bound->limit))
+        return false;
+    return loop_known_int(ir_operand(op, (uint32_t)side), &number) &&
+           number == bound->offset - 1 + (strict ? 0 : 1);
+}
+
 static bool has_limit(const struct loop *loop)
 {
     int64_t trips;
@@ -115,12 +130,14 @@ static bool has_limit(const struct loop *loop)
 
 /*
  * Iteration i is followed by another while i + offset < limit, so there are limit - offset + 1 of
- * them, and at least the first one. (The condition before that one stays what it is.)
+ * them. The first one is there in any case, as far as the condition before it holds; where that
+ * asks for the same (offset - 1 < limit), it goes.
  */
 static tssa_status *limit_trips(const struct loop *loop, const struct bound *bound)
 {
     struct ir_op *at = loop->op;
     struct ir_value *count, *number;
+    bool asked = asks_before(loop, bound);
     TRY(scalar_outside(loop, bound->limit, &count));
     if (bound->offset > 1) {
         TRY(loop_make_int(at, 0, 0, &number));
@@ -128,11 +145,15 @@ static tssa_status *limit_trips(const struct loop *loop, const struct bound *bou
         TRY(loop_make_int(at, 0, bound->offset - 1, &number));
         TRY(loop_make_binary(at, IR_OP_Sub, count, number, &count));
     }
-    TRY(loop_make_int(at, 0, 1, &number));
-    TRY(loop_make_binary(at, IR_OP_Max, count, number, &count));
+    if (!asked) {
+        TRY(loop_make_int(at, 0, 1, &number));
+        TRY(loop_make_binary(at, IR_OP_Max, count, number, &count));
+    }
     if (has_limit(loop))
         TRY(loop_make_binary(at, IR_OP_Min, ir_operand(at, 0), count, &count));
     ir_op_set_operand(at, 0, count);
+    if (asked)
+        ir_op_set_operand(at, 1, NULL);
     return NULL;
 }
 
