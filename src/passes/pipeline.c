@@ -46,17 +46,18 @@ static const struct stage level_1[] = {STAGE(1, CONVERT), STAGE(1, SIMPLIFY)};
 /* What makes any graph smaller, and raises nothing. */
 #define CLEAN                                                                                      \
     "infer", "identity", "algebra", "fold_shapes", "fold_constants", "common_subexpressions",      \
-        "known_branches", "select_branches", "induction", "loop_conditions", "carried_values",     \
-        "hoist", "sequences", "unroll", "narrow_selection", "known_order", "compose_selections",   \
-        "masked_elements", "push_slices", "push_selections", "dead_code"
+        "known_branches", "select_branches", "induction", "loop_conditions",       \
+        "carried_values", "outer_shapes", "hoist", "sequences", "unroll", "narrow_selection",      \
+        "known_order", "compose_selections", "masked_elements", "push_slices", "push_selections",  \
+        "dead_code"
 
 /*
  * What raises ops to what a loop does: regions that it reads and writes, rows that it stacks, maps.
  */
 #define RAISE                                                                                      \
-    "recover", "sink_permutes", "forward_assigns", "merge_updates", "split_columns",               \
-        "scalar_replacement", "carried_rows", "scan_outputs", "stack_concats", "stack_sequences",  \
-        "sequence_maps", "ragged_rows"
+    "recover", "sink_permutes", "forward_assigns", "merge_updates",               \
+        "split_columns", "scalar_replacement", "carried_rows", "scan_outputs", "stack_concats",    \
+        "stack_sequences", "sequence_maps", "ragged_rows"
 
 /* A stage by itself. */
 #define FUSE "fuse"

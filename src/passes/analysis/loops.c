@@ -73,6 +73,45 @@ uint32_t loop_size(const struct ir_block *block, uint32_t limit)
     return size;
 }
 
+/* Is the dim no less than 0 where a loop that makes so many iterations makes one? */
+static bool is_not_negative(struct dim_table *table, const struct dim *dim, const struct dim *trips)
+{
+    const struct dim *by, *rest;
+    int64_t factor, least;
+    if (!dim || dim->low >= 0)
+        return dim != NULL;
+    return trips->kind == DIM_SYMBOL && dim_affine(table, dim, trips, &by, &rest) &&
+           dim_is_const(by, &factor) && factor >= 0 &&
+           !__builtin_add_overflow(rest->low, factor, &least) && least >= 0;
+}
+
+/* The first and the last of the numbers are the least and the largest. */
+static bool counts_within(const struct ir_op *loop, const struct dim *number,
+                          const struct dim *size)
+{
+    struct dim_table *table = &loop->parent->graph->dims;
+    const struct ir_value *counter = loop->blocks[0]->params[0], *limit = ir_operand(loop, 0);
+    const struct dim *by, *first;
+    int64_t factor;
+    if (!counter->known || !limit || !limit->known || limit->known->count != 1 ||
+        !dim_affine(table, number, counter->known->elements[0], &by, &first) ||
+        !dim_is_const(by, &factor) || factor == 0)
+        return false;
+    const struct dim *one = dim_const(table, 1), *trips = limit->known->elements[0];
+    const struct dim *last = dim_add(table, first, dim_mul(table, by, dim_sub(table, trips, one)));
+    const struct dim *low = factor > 0 ? first : last, *high = factor > 0 ? last : first;
+    return is_not_negative(table, low, trips) &&
+           is_not_negative(table, dim_sub(table, dim_sub(table, size, one), high), trips);
+}
+
+bool loop_counts_within(const struct ir_op *op, const struct dim *number, const struct dim *size)
+{
+    for (const struct ir_op *loop = op->parent->owner; loop; loop = loop->parent->owner)
+        if (ir_op_is(loop, IR_OP_Loop) && counts_within(loop, number, size))
+            return true;
+    return false;
+}
+
 /* More than this is not stacked, where the number of bytes is known. */
 #define MAX_STACKED_BYTES (INT64_C(64) << 20)
 

@@ -65,6 +65,9 @@ enum loop_truth loop_stays(const struct loop *loop);
  * How many iterations every run makes, when that is known: INT64_MAX stands for a loop without end.
  */
 bool loop_trips(const struct loop *loop, int64_t *trips);
+/* Is the number, which a loop around the op counts so that no two iterations have the same one,
+ * within 0 ... size - 1 in all of its iterations? */
+bool loop_counts_within(const struct ir_op *op, const struct dim *number, const struct dim *size);
 /* Is the value made in the loop's body, at any depth, or a parameter there? */
 bool loop_makes(const struct loop *loop, const struct ir_value *value);
 /* Ops in the block and the blocks in it, but for constants and returns; no more than `limit` are

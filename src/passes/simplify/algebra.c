@@ -12,6 +12,7 @@
 
 #include "ir/infer.h"
 #include "ir/rebuild.h"
+#include "passes/analysis/loops.h"
 #include "passes/pass.h"
 #include "passes/simplify/algebra.h"
 
@@ -175,6 +176,18 @@ static struct ir_value *reduced_in_place(const struct ir_op *op)
     return has_result_type(op, ir_operand(op, 0)) ? ir_operand(op, 0) : NULL;
 }
 
+/* The number of an iteration, or what is counted by it, modulo a size that none of them reaches. */
+static struct ir_value *below_divisor(const struct ir_op *op)
+{
+    struct ir_value *number = ir_operand(op, 0);
+    const struct ir_value *size = ir_operand(op, 1);
+    const bool known = number->known && number->known->count == 1 && size->known &&
+                       size->known->count == 1 && has_result_type(op, number);
+    return known && loop_counts_within(op, number->known->elements[0], size->known->elements[0])
+               ? number
+               : NULL;
+}
+
 static const struct {
     enum ir_op_id op;
     identity_fn find;
@@ -205,6 +218,7 @@ static const struct {
     {IR_OP_Min, of_itself},
     {IR_OP_BitwiseAnd, of_itself},
     {IR_OP_BitwiseOr, of_itself},
+    {IR_OP_Mod, below_divisor},
     {IR_OP_Sum, alone},
     {IR_OP_Mean, alone},
     {IR_OP_Where, chosen},
