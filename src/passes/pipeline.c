@@ -55,7 +55,7 @@ static const struct stage level_1[] = {STAGE(1, CONVERT), STAGE(1, SIMPLIFY)};
  * What raises ops to what a loop does: regions that it reads and writes, rows that it stacks, maps.
  */
 #define RAISE                                                                                      \
-    "recover", "sink_permutes", "forward_assigns", "merge_updates",               \
+    "recover", "sink_permutes", "forward_assigns", "branch_writes", "merge_updates",               \
         "split_columns", "scalar_replacement", "carried_rows", "scan_outputs", "stack_concats",    \
         "stack_sequences", "sequence_maps", "ragged_rows"
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/infer.h"
+#include "passes/analysis/loops.h"
 
 bool rule_step_is_injective(const struct rule_step *step)
 {
@@ -180,6 +181,19 @@ const struct rule *rule_inside(struct region_space *space, const struct ir_op *o
 
 /* ---- Rules that cannot fail ------------------------------------------------------------------ */
 
+/* A select whose index a loop around the op counts, and that is there in all of its iterations; and
+ * of what is read, elements more than once. */
+static bool step_never_fails_in_loops(const struct ir_op *op, const struct rule_step *step,
+                                      int rank, const struct dim *const *dims)
+{
+    const struct dim *index =
+        step->kind == RULE_SELECT ? rule_param_dim(op, &step->params[1]) : NULL;
+    if (index && loop_counts_within(op, index, dims[step->params[0].value]))
+        return true;
+    return ir_op_is(op, IR_OP_access) && (step->kind == RULE_EXPAND || step->kind == RULE_TILE) &&
+           rule_step_is_total(step, rank, dims, NULL);
+}
+
 /* Regions that may hold an element more than once, or that data tells, are left alone. */
 static bool step_never_fails(const struct ir_op *op, const struct rule_step *step, int rank,
                              const struct dim *const *dims)
@@ -191,7 +205,7 @@ static bool step_never_fails(const struct ir_op *op, const struct rule_step *ste
     return rule_step_is_total(step, rank, dims, index);
 }
 
-bool region_never_fails(const struct ir_op *op)
+static bool never_fails(const struct ir_op *op, bool in_loops)
 {
     const struct rule *rule = rule_of(op);
     const struct ir_type *type = ir_operand(op, 0)->type;
@@ -201,9 +215,20 @@ bool region_never_fails(const struct ir_op *op)
         return false;
     for (uint32_t i = 0; i < rule->n_steps; i++)
         if (!prefix_shape(op, i + 1, &rank, after) || !prefix_shape(op, i, &rank, dims) ||
-            !step_never_fails(op, &rule->steps[i], rank, dims))
+            !(step_never_fails(op, &rule->steps[i], rank, dims) ||
+              (in_loops && step_never_fails_in_loops(op, &rule->steps[i], rank, dims))))
             return false;
     return true;
+}
+
+bool region_never_fails(const struct ir_op *op)
+{
+    return never_fails(op, false);
+}
+
+bool region_never_fails_in_loops(const struct ir_op *op)
+{
+    return never_fails(op, true);
 }
 
 bool rule_is_constant(const struct rule *rule)

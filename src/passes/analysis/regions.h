@@ -33,6 +33,8 @@ const struct rule *rule_inside(struct region_space *space, const struct ir_op *o
  * No run fails because of this rule, whatever the elements: indices in range, axes of size one, ...
  */
 bool region_never_fails(const struct ir_op *op);
+/* The same in all iterations that the loops around the op make: an index may be counted by one. */
+bool region_never_fails_in_loops(const struct ir_op *op);
 /* Does each element of the region stand for another element of the base? */
 bool rule_step_is_injective(const struct rule_step *step);
 /* All params are constants. */

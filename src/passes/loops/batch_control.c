@@ -120,8 +120,9 @@ static bool make_branches(struct batch *batch, const struct ir_op *op)
 
 static bool cannot_fail(const struct ir_op *op)
 {
-    return ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_assign) ? region_never_fails(op)
-                                                                    : ir_op_is_total(op);
+    return ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_assign)
+               ? region_never_fails_in_loops(op)
+               : ir_op_is_total(op);
 }
 
 static bool add_elements(const struct ir_value *value, int64_t *elements)
