@@ -46,7 +46,7 @@ static const struct stage level_1[] = {STAGE(1, CONVERT), STAGE(1, SIMPLIFY)};
 /* What makes any graph smaller, and raises nothing. */
 #define CLEAN                                                                                      \
     "infer", "identity", "algebra", "fold_shapes", "fold_constants", "common_subexpressions",      \
-        "known_branches", "select_branches", "induction", "loop_conditions",       \
+        "known_branches", "select_branches", "chosen_terms", "induction", "loop_conditions",       \
         "carried_values", "outer_shapes", "hoist", "sequences", "unroll", "narrow_selection",      \
         "known_order", "compose_selections", "masked_elements", "push_slices", "push_selections",  \
         "dead_code"

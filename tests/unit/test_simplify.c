@@ -59,6 +59,16 @@ static void results_are_the_same(void **state)
     free(text);
 }
 
+/* Parts of one row each, and positions that are out of range. */
+static void rows_are_parts(void **state)
+{
+    (void)state;
+    char *text = read_file("sequences_rows");
+    check_program(text, "sequences");
+    check_program(text, NULL);
+    free(text);
+}
+
 /* Types of unknown ranks are one type: of a part and of the whole, of one number and of what it is
  * written to. */
 static void a_part_is_no_whole(void **state)
@@ -103,10 +113,11 @@ static tssa_status *parse_and_optimize(const tssa_allocator *allocator)
 static void memory_may_run_out_anywhere(void **state)
 {
     static const char *const names[] = {
-        "algebra",   "batch_writes",    "carried_values", "common_subexpressions",
-        "hoist",     "fold_constants",  "fold_lookups",   "infer",
-        "induction", "loop_conditions", "scan_outputs",   "sequences",
-        "unroll",    "stack_sequences"};
+        "algebra",     "batch_writes",    "carried_values", "common_subexpressions",
+        "hoist",       "fold_constants",  "fold_lookups",   "infer",
+        "induction",   "loop_conditions", "scan_outputs",   "sequences",
+        "unroll",      "stack_sequences", "branch_writes",  "chosen_terms",
+        "outer_shapes"};
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char *text = read_file(names[i]);
@@ -148,15 +159,17 @@ static void what_cannot_run_can_be_read(void **state)
 
 int main(void)
 {
-    static const char *const names[] = {"algebra", "carried_values", "hoist", "known_branches",
-                                        "select_branches"};
+    static const char *const names[] = {"algebra",         "branch_writes", "carried_values",
+                                        "chosen_terms",    "hoist",         "known_branches",
+                                        "loop_conditions", "outer_shapes",  "select_branches"};
     enum { N = sizeof names / sizeof *names };
-    struct CMUnitTest tests[N + 3];
+    struct CMUnitTest tests[N + 4];
     for (size_t i = 0; i < N; i++)
         tests[i] =
             (struct CMUnitTest){names[i], results_are_the_same, NULL, NULL, (void *)names[i]};
     tests[N] = (struct CMUnitTest)cmocka_unit_test(memory_may_run_out_anywhere);
     tests[N + 1] = (struct CMUnitTest)cmocka_unit_test(what_cannot_run_can_be_read);
     tests[N + 2] = (struct CMUnitTest)cmocka_unit_test(a_part_is_no_whole);
+    tests[N + 3] = (struct CMUnitTest)cmocka_unit_test(rows_are_parts);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

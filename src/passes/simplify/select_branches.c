@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A branch that only does a little arithmetic on a few numbers (an index that is made positive,
- * say) costs more than what it saves: both sides are computed, and Where selects.
+ * say) costs more than what it saves: both sides are computed, and Where selects. Of truth values
+ * And and Or do: a flag that a branch sets is Or(condition, flag).
  *
  *   needs   types, known elements
  *   keeps   types; bits, signs of zeros too, for which the exporter sees to runtimes whose Where
@@ -12,6 +13,8 @@
 #include "ir/clone.h"
 #include "ir/infer.h"
 #include "ir/total.h"
+#include "passes/analysis/regions.h"
+#include "passes/maker.h"
 #include "passes/pass.h"
 
 #define MAX_OPS 16        /* in both branches together */
@@ -35,7 +38,9 @@ static bool count_elements(const struct ir_value *value, int64_t *elements)
 static bool is_cheap(const struct ir_block *block, int *ops, int64_t *elements)
 {
     for (const struct ir_op *op = block->first; op->next; op = op->next) {
-        if (op->n_blocks || !ir_op_is_total(op) || ++*ops > MAX_OPS)
+        bool total =
+            ir_op_is(op, IR_OP_access) ? region_never_fails_in_loops(op) : ir_op_is_total(op);
+        if (op->n_blocks || !total || ++*ops > MAX_OPS)
             return false;
         for (uint32_t i = 0; i < op->n_results; i++)
             if (op->results[i].wanted && !count_elements(&op->results[i], elements))
@@ -48,9 +53,9 @@ static bool is_selectable(const struct ir_value *condition, const struct ir_valu
                           const struct ir_value *b)
 {
     int64_t elements = 0;
-    return a == b ||
-           (a->type == b->type && count_elements(a, &elements) &&
-            dtype_in(PASS_SELECTABLE, a->type->dtype) && condition->type->rank <= a->type->rank);
+    return a == b || (a->type == b->type && count_elements(a, &elements) &&
+                      (dtype_in(PASS_SELECTABLE, a->type->dtype) || a->type->dtype == TSSA_BOOL) &&
+                      condition->type->rank <= a->type->rank);
 }
 
 static bool is_candidate(const struct ir_op *op, const struct ir_block *then_block,
@@ -70,25 +75,48 @@ static bool is_candidate(const struct ir_op *op, const struct ir_block *then_blo
     return is_cheap(then_block, &ops, &elements) && is_cheap(else_block, &ops, &elements);
 }
 
+/* A constant: which one? False: it is none. */
+static bool read_truth(const struct ir_value *value, bool *truth)
+{
+    int64_t number;
+    if (!value->known || value->known->count != 1 ||
+        !dim_is_const(value->known->elements[0], &number))
+        return false;
+    *truth = number != 0;
+    return true;
+}
+
+/* (q and a) or (not q and b), where neither is the same whatever the condition is. */
+static struct ir_value *make_flag(struct pass_maker *m, struct ir_value *q, struct ir_value *a,
+                                  struct ir_value *b)
+{
+    bool truth;
+    if (read_truth(a, &truth))
+        return truth ? pass_make(m, IR_OP_Or, 2, q, b)
+                     : pass_make(m, IR_OP_And, 2, pass_make(m, IR_OP_Not, 1, q, NULL), b);
+    if (read_truth(b, &truth))
+        return truth ? pass_make(m, IR_OP_Or, 2, pass_make(m, IR_OP_Not, 1, q, NULL), a)
+                     : pass_make(m, IR_OP_And, 2, q, a);
+    struct ir_value *yes = pass_make(m, IR_OP_And, 2, q, a);
+    struct ir_value *no = pass_make(m, IR_OP_And, 2, pass_make(m, IR_OP_Not, 1, q, NULL), b);
+    return pass_make(m, IR_OP_Or, 2, yes, no);
+}
+
 static tssa_status *select_result(struct ir_graph *graph, struct ir_op *op, uint32_t index,
                                   struct ir_value *a, struct ir_value *b)
 {
     struct ir_value *result = &op->results[index], *value = a;
+    struct pass_maker m = {.at = op, .graph = graph};
     if (!result->wanted)
         return NULL;
-    if (a != b) {
-        struct ir_op *where = ir_op_create(graph, ir_op_info(IR_OP_Where), 3, 1);
-        TRY_ALLOC(where);
-        where->version = ir_op_bind(where->info, IR_NEWEST_OPSET);
-        where->name = op->name;
-        where->exact = true;
-        ir_op_set_operand(where, 0, ir_operand(op, 0));
-        ir_op_set_operand(where, 1, a);
-        ir_op_set_operand(where, 2, b);
-        ir_op_insert_before(where, op);
-        TRY(ir_infer_op_lenient(where));
-        value = &where->results[0];
+    if (a != b && a->type->dtype == TSSA_BOOL) {
+        value = make_flag(&m, ir_operand(op, 0), a, b);
+    } else if (a != b) {
+        value = pass_make_where(&m, ir_operand(op, 0), a, b);
+        if (value)
+            value->op->exact = true;
     }
+    TRY(m.status);
     ir_value_replace(result, value);
     if (!value->name) {
         value->name = result->name;
