@@ -151,6 +151,9 @@ bool batch_define(struct batch *batch, const struct ir_op *op, uint32_t result, 
 /* value = *factor * iteration + *offset in every run, both constants. */
 bool batch_affine(const struct batch *batch, const struct dim *value, int64_t *factor,
                   int64_t *offset);
+/* Is a param of op's rule n - 1 - iteration, of n iterations? */
+bool batch_is_reversed(const struct batch *batch, const struct ir_op *op,
+                       const struct rule_param *index);
 /*
  * The rule of `op` (access or assign) over all iterations: its region has the axis in front. Its
  * params are outside the loop. false: it has none.

@@ -13,6 +13,15 @@ bool batch_affine(const struct batch *batch, const struct dim *value, int64_t *f
            dim_is_const(by, factor) && dim_is_const(at_zero, offset);
 }
 
+bool batch_is_reversed(const struct batch *batch, const struct ir_op *op,
+                       const struct rule_param *index)
+{
+    struct dim_table *table = &batch->graph->dims;
+    const struct dim *value = rule_param_dim(op, index), *by, *first;
+    return value && batch->counter && dim_affine(table, value, batch->counter, &by, &first) &&
+           dim_is(by, -1) && first == dim_sub(table, batch->n_all, dim_const(table, 1));
+}
+
 /* The steps that are being made. */
 struct maker {
     struct batch *batch;
@@ -169,6 +178,22 @@ static bool push_affine(struct maker *m, uint32_t axis, int64_t factor, int64_t 
     return push(m, RULE_SLICE, 4, params);
 }
 
+/* n - 1 - i for i = 0 ... n - 1, of an axis of n: all of it, from the end. Blocks have no such
+ * form. */
+static bool push_reversed(struct maker *m, uint32_t axis, const struct rule_param *index,
+                          const struct dim *dim)
+{
+    struct rule_param *params = new_params(m, 4);
+    if (!params || m->batch->first || dim != m->batch->n_trips ||
+        !batch_is_reversed(m->batch, m->op, index))
+        return false;
+    params[0] = rule_constant(axis);
+    params[1] = rule_constant(-1);
+    params[2] = rule_constant(INT64_MIN);
+    params[3] = rule_constant(-1);
+    return push(m, RULE_SLICE, 4, params);
+}
+
 static bool push_gather(struct maker *m, uint32_t axis, const struct rule_param *index)
 {
     bool batched;
@@ -196,7 +221,8 @@ static bool batch_select(struct maker *m, const struct rule_step *step,
     if (!batch_affine(m->batch, rule_param_dim(m->op, &step->params[1]), &factor, &offset) ||
         !push_affine(m, axis, factor, offset, dims[axis])) {
         m->region->n_params = n_params;
-        if (!push_gather(m, axis, &step->params[1]))
+        if (!push_reversed(m, axis, &step->params[1], dims[axis]) &&
+            !push_gather(m, axis, &step->params[1]))
             return false;
     }
     return push_to_front(m, axis, rank);

@@ -28,6 +28,9 @@ static bool moves(struct region_space *space, const struct batch *facts, const s
             batch_affine(facts, rule_param_dim(a, &step->params[1]), &factor, &offset) &&
             factor != 0 && offset >= 0)
             return true; /* batch_region refuses what would become negative */
+        if (step->kind == RULE_SELECT && batch_is_reversed(facts, a, &step->params[1]) &&
+            region_never_fails_in_loops(a))
+            return true;
         if (!rule_step_is_injective(step))
             return false;
     }
