@@ -5,6 +5,9 @@
  *
  *     a tensor       that every iteration writes elsewhere, and reads only where it writes itself:
  *                    rows i, say. After the loop one assign writes what all iterations wrote.
+ *     rows           that data tells, which are combined with something (Add, Mul, Max, Min), of
+ *                    integers: a histogram, say. In sessions floats are added up, and rows are
+ *                    written, the last one last: a scatter does so in the order of iterations.
  *     a result       of an operation on integers or truth values whose order does not matter
  *     a sum          that the iteration uses, of integers, FLOAT or DOUBLE: of those before it
  *                    (CumSum, which adds one after the other as the loop does)
@@ -67,7 +70,10 @@ static tssa_status *set_params(struct parallel *s, struct batch *batch)
     TRY(batch_share(batch, s->loop.body->params[1], truth));
     for (uint32_t k = 0; k < s->loop.n_carried; k++) {
         const struct carried *c = &s->carried[k];
-        if (c->kind == CARRIED_REDUCED && !vec_push(&s->skipped, c->combine))
+        if ((c->kind == CARRIED_REDUCED || (c->kind == CARRIED_SCATTERED && c->combine)) &&
+            !vec_push(&s->skipped, c->combine))
+            return status_out_of_memory();
+        if (c->kind == CARRIED_SCATTERED && c->read && !vec_push(&s->skipped, c->read))
             return status_out_of_memory();
         for (uint32_t i = 0; i < c->n_assigns; i++)
             if (!vec_push(&s->skipped, c->assigns[i]))

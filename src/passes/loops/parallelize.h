@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A loop whose iterations do not need each other (parallelize.c): what it carries
- * (parallelize_carried.c), what it leaves (parallelize_results.c), and the loop over blocks of its
- * iterations that may be made of it (strip_mine.c).
+ * (parallelize_carried.c, parallelize_scattered.c), what it leaves (parallelize_results.c), and the
+ * loop over blocks of its iterations that may be made of it (strip_mine.c).
  */
 #ifndef TSSA_PASSES_LOOPS_PARALLELIZE_H
 #define TSSA_PASSES_LOOPS_PARALLELIZE_H
@@ -16,14 +16,24 @@
 /* Assigns to one carried tensor in one iteration. */
 #define MAX_ASSIGNS 64
 
-enum carried_kind { CARRIED_SAME, CARRIED_TENSOR, CARRIED_REDUCED, CARRIED_SUMMED };
+enum carried_kind {
+    CARRIED_SAME,
+    CARRIED_TENSOR,
+    CARRIED_SCATTERED,
+    CARRIED_REDUCED,
+    CARRIED_SUMMED
+};
 
 struct carried {
     enum carried_kind kind;
     struct ir_op *assigns[MAX_ASSIGNS]; /* last one first */
     uint32_t n_assigns;
-    struct ir_op *combine; /* of CARRIED_REDUCED and CARRIED_SUMMED */
-    struct ir_value *term; /* what it adds */
+    struct ir_op
+        *combine; /* of CARRIED_REDUCED and CARRIED_SUMMED; of CARRIED_SCATTERED, or NULL */
+    struct ir_value
+        *term;          /* what it adds; of CARRIED_SCATTERED what is written, or combined with */
+    struct ir_op *read; /* CARRIED_SCATTERED: the access of what that is combined with, or NULL */
+    const char *reduction; /* then: as ONNX calls it */
     bool ordered;          /* CARRIED_SUMMED: the order of the terms matters */
     struct ir_value *sums; /* then: before each iteration, and after the last one */
 };
@@ -73,6 +83,14 @@ struct ir_value *parallel_slice(struct batch *batch, const struct ir_op *origin,
  * What the iterations are given as carried value k: by the loop, or by the one over blocks of them.
  */
 struct ir_value *parallel_given(const struct parallel *s, uint32_t k);
+/*
+ * Is carried value k written to, or combined with, row by row, at rows that data tells, and used by
+ * nothing else? Sets carried[k].
+ */
+bool parallel_check_scattered(struct parallel *s, uint32_t k);
+/* What it is then after all iterations; NULL: it has no form. */
+struct ir_value *parallel_scatter(struct parallel *s, struct batch *batch, uint32_t k);
+
 /* All results of the loop; false when one has no form. */
 bool parallel_results(struct parallel *s, struct batch *batch, struct ir_value **results);
 

@@ -115,6 +115,22 @@ static tssa_status *check_tensor(struct parallel *s, const struct batch *facts, 
     return check_reads(s, facts, c, param, ok);
 }
 
+/* To elements that are proven to be others in each iteration, or else to rows that data tells. */
+static tssa_status *check_written(struct parallel *s, const struct batch *facts, uint32_t k,
+                                  bool *ok)
+{
+    TRY(check_tensor(s, facts, k, ok));
+    if (*ok)
+        return NULL;
+    const struct carried tensor = s->carried[k];
+    *ok = parallel_check_scattered(s, k);
+    if (*ok)
+        s->reason = NULL;
+    else
+        s->carried[k] = tensor;
+    return NULL;
+}
+
 static const struct reduction reductions[] = {
     {IR_OP_Add, IR_OP_ReduceSum, false}, {IR_OP_Mul, IR_OP_ReduceProd, false},
     {IR_OP_Max, IR_OP_ReduceMax, false}, {IR_OP_Min, IR_OP_ReduceMin, false},
@@ -185,6 +201,6 @@ tssa_status *parallel_check_carried(struct parallel *s, const struct batch *fact
              param->type != loop_initial(&s->loop, k)->type)
         *ok = refuse(s, param, next->op, "its shape may change");
     else if (!check_reduction(s, k))
-        TRY(check_tensor(s, facts, k, ok));
+        TRY(check_written(s, facts, k, ok));
     return NULL;
 }

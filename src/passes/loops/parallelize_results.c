@@ -112,6 +112,8 @@ static struct ir_value *final_carried(struct parallel *s, struct batch *batch, u
     switch (s->carried[k].kind) {
     case CARRIED_TENSOR:
         return final_tensor(s, batch, k);
+    case CARRIED_SCATTERED:
+        return parallel_scatter(s, batch, k);
     case CARRIED_REDUCED:
     case CARRIED_SUMMED:
         return final_reduction(s, batch, k);
