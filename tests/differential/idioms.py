@@ -152,6 +152,101 @@ def position(s: Scope, t: Type, need: Need) -> Value:
     return s.emit(op, [i, other], t, Facts(0, 1))
 
 
+def counted_place(b: Scope, t: Type, i: Value, p: Value) -> Value:
+    """Row i of so many; row i from the end; i modulo how many there are"""
+    how = b.rng.choice(("i", "i", "reversed", "modulo"))
+    if how == "i" or t.dims[0] == 0:
+        return i
+    size = b.size_scalar(t.dims[0]) if isinstance(t.dims[0], str) else b.scalar(t.dims[0])
+    place = Facts(0, i.facts.high, below=i.facts.below)
+    if how == "reversed":
+        last = b.emit("Sub", [size, b.scalar(1)], Type(INT64), Facts(-1, 8))
+        b.values.remove(last)
+        return b.emit("Sub", [last, i], Type(INT64), place)
+    shape = b.emit("Shape", [p], Type(INT64, (len(t.dims),)), Facts(0, 8))
+    rows = b.emit("Gather", [shape, b.scalar(0)], Type(INT64), Facts(1, 8), axis=0)
+    return b.emit("Mod", [i, rows], Type(INT64), place)
+
+
+@maker(6)
+def written_where(s: Scope, t: Type, need: Need) -> Value:
+    """for i: if q(i): x[i] = f(i), and perhaps else: x[i] = g(i)"""
+    deeper(s)
+    if not t.dims:
+        raise NoWay
+    plan = trips(s, t.dims[0])
+    need = Need(exact=True, zero_sign=need.zero_sign or s.rng.random() < 0.5)
+    initial = expression(s, t, need)
+    b = s.block()
+    i = b.param(Type(INT64), Facts(0, max(plan.most - 1, 0), below=plan.below))
+    c = b.param(Type(BOOL), Facts(0, 1))
+    facts = replace(anything(t.elem), carried=t.is_float, zero_sign=need.zero_sign)
+    p = b.param(t, facts)
+    place = counted_place(b, t, i, p)
+    b.values.remove(p)
+    condition = expression(b, Type(BOOL))
+    quiet = b.rng.choice((0, 1, 1, 2))
+    graphs, written = [], [initial.facts]
+    for side in range(2):
+        deeper(b)
+        inner = b.block()
+        if side == quiet:
+            graphs.append(inner.graph([inner.emit("Identity", [p], t, facts)]))
+            continue
+        new = expression(inner, with_dim(t, 0, 1), need)
+        at = inner.unsqueeze(inner.unsqueeze(place, 0), 0)
+        graphs.append(inner.graph([inner.emit("ScatterND", [p, at, new], t, facts)]))
+        written.append(new.facts)
+    next_ = b.node(
+        "If", [condition], [(t, facts)], then_branch=graphs[0], else_branch=graphs[1]
+    )[0]
+    more = b.emit("Identity", [c], Type(BOOL), c.facts)
+    body = b.graph([more, next_])
+    facts = replace(union(t.elem, written), carried=False)
+    return s.node("Loop", [plan.count, None, initial], [(t, facts)], body=body)[0]
+
+
+@maker(3)
+def combined_where(s: Scope, t: Type, need: Need) -> Value:
+    """for i: if q(i): m = m + f(i), or the larger one, or a flag is set"""
+    deeper(s)
+    if t.dims or t.elem not in (INT64, INT32, BOOL):
+        raise NoWay
+    plan = trips(s)
+    initial = expression(s, t, Need(exact=True))
+    b = s.block()
+    b.param(Type(INT64), Facts(0, max(plan.most - 1, 0), below=plan.below))
+    c = b.param(Type(BOOL), Facts(0, 1))
+    m = b.param(t, anything(t.elem))
+    b.values.remove(m)
+    term = expression(b, t, Need(exact=True))
+    deeper(b)
+    inner = b.block()
+    if t.elem == BOOL:
+        condition = expression(b, t)
+        new = inner.scalar(b.rng.random() < 0.5, BOOL)
+        new = inner.emit("Identity", [new], t) if b.rng.random() < 0.7 else inner.own(term)
+    elif b.rng.random() < 0.4:
+        op = b.rng.choice(("Greater", "Less"))
+        condition = b.emit(op, [term, m], Type(BOOL), Facts(0, 1))
+        new = inner.emit("Identity", [term], t)
+    else:
+        condition = expression(b, Type(BOOL))
+        op = b.rng.choice(("Add", "Add", "Mul", "Max", "Min"))
+        s.checked(op, [t.elem] * 2, t.elem)
+        new = inner.emit(op, b.rng.sample([m, term], 2), t, anything(t.elem))
+    other = b.block()
+    kept = other.graph([other.emit("Identity", [m], t, anything(t.elem))])
+    sides = [inner.graph([new]), kept]
+    if b.rng.random() < 0.3:
+        sides.reverse()
+    outputs = [(t, anything(t.elem))]
+    next_ = b.node("If", [condition], outputs, then_branch=sides[0], else_branch=sides[1])[0]
+    more = b.emit("Identity", [c], Type(BOOL), c.facts)
+    body = b.graph([more, next_])
+    return s.node("Loop", [plan.count, None, initial], outputs, body=body)[0]
+
+
 @maker(3)
 def by_parts(s: Scope, t: Type, need: Need) -> Value:
     """Concat(f(a[0], b[0]), f(a[1], b[1]), ...)"""
