@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The region that an access or an assign names in all iterations of a loop at once: its rule with
  * one axis more, step by step (batch.h). */
+#include "passes/analysis/loops.h"
 #include "passes/analysis/regions.h"
 #include "passes/loops/batch.h"
 
@@ -247,6 +248,78 @@ static bool batch_gather(struct maker *m, const struct rule_step *step, int rank
            push(m, RULE_GATHER, 2, params) && push_to_front(m, axis, rank);
 }
 
+#define MAX_WINDOW 64 /* rows that an iteration reads */
+/* Elements, where kernels read them as they lie, and a copy would be more than a call. */
+#define MAX_SESSION_WINDOW 16
+
+/* Is a copy of what each iteration reads worth less than its calls? */
+static bool is_worth_copying(const struct maker *m, const struct dim *const *dims, int rank,
+                             uint32_t axis, int64_t length)
+{
+    int64_t size;
+    if (!pass_is_for_session(m->batch->pass))
+        return true;
+    for (int i = 0; i < rank; i++)
+        if (i != (int)axis && (!dim_is_const(dims[i], &size) || size > MAX_SESSION_WINDOW ||
+                               (length *= size) > MAX_SESSION_WINDOW))
+            return false;
+    return length <= MAX_SESSION_WINDOW;
+}
+
+/* The places start, start + 1, ... of each iteration, as i64[n, length]. */
+static struct ir_value *window_places(struct maker *m, const struct rule_param *start,
+                                      int64_t length)
+{
+    bool batched;
+    const struct ir_value *value = rule_param_value(m->op, start);
+    struct ir_value *stacked = value ? batch_get(m->batch, value, &batched) : NULL;
+    int64_t *offsets = ARENA_ARRAY(&m->batch->graph->arena, int64_t, (size_t)length);
+    if (!offsets)
+        batch_out_of_memory(m->batch);
+    if (!offsets || !stacked || !batched)
+        return NULL;
+    for (int64_t i = 0; i < length; i++)
+        offsets[i] = i;
+    if (stacked->type->rank != 1)
+        stacked = batch_flat_index(m->batch, m->op, stacked);
+    struct ir_value *operands[] = {stacked ? batch_unsqueeze(m->batch, m->op, stacked, 1, 1) : NULL,
+                                   batch_ints(m->batch, 1, (size_t)length, offsets)};
+    struct ir_op *sum =
+        operands[0] && operands[1] ? batch_make(m->batch, m->op, IR_OP_Add, 2, operands) : NULL;
+    return sum ? &sum->results[0] : NULL;
+}
+
+/*
+ * slice(axis, start, start + length, 1) that moves with the counter, and all of which is there in
+ * every iteration.
+ */
+static bool batch_window(struct maker *m, const struct rule_step *step,
+                         const struct dim *const *dims, int rank)
+{
+    struct dim_table *table = &m->batch->graph->dims;
+    const struct rule_param *by = &step->params[3];
+    const struct dim *start = rule_param_dim(m->op, &step->params[1]);
+    const struct dim *end = rule_param_dim(m->op, &step->params[2]);
+    uint32_t axis = (uint32_t)step->params[0].value;
+    int64_t length;
+    if (m->in_front || rank >= TSSA_MAX_RANK || ir_op_is(m->op, IR_OP_assign) || !start || !end ||
+        by->is_operand || by->value != 1 || !dim_is_const(dim_sub(table, end, start), &length) ||
+        length < 1 || length > MAX_WINDOW || !is_worth_copying(m, dims, rank, axis, length))
+        return false;
+    const struct dim *last = dim_sub(table, end, dim_const(table, 1));
+    if (!loop_counts_within(m->op, start, dims[axis]) ||
+        !loop_counts_within(m->op, last, dims[axis]))
+        return false;
+    struct rule_param *params = new_params(m, 2);
+    struct ir_value *places = window_places(m, &step->params[1], length);
+    if (!params || !places)
+        return false;
+    m->in_front = true;
+    params[0] = rule_constant(axis);
+    return operand_param(m, places, &params[1]) && push(m, RULE_GATHER, 2, params) &&
+           push_to_front(m, axis, rank + 1);
+}
+
 /* Constant axes, one more each. */
 static bool shift_axes(struct maker *m, const struct rule_step *step, struct rule_param *params,
                        uint32_t count)
@@ -344,6 +417,8 @@ static bool batch_step(struct maker *m, const struct rule_step *step, bool diffe
         return shift_expand(m, step, rank);
     if (step->kind == RULE_SELECT)
         return batch_select(m, step, dims, rank);
+    if (step->kind == RULE_SLICE)
+        return batch_window(m, step, dims, rank);
     return step->kind == RULE_GATHER && batch_gather(m, step, rank);
 }
 
