@@ -158,7 +158,7 @@ LEAST = {
     "distribute": 0.005,
     "fold_lookups": 0.008,
     "guard_loops": 0.02,
-    "branch_writes": 0.003,
-    "chosen_terms": 0.005,
+    "branch_writes": 0.001,
+    "chosen_terms": 0.001,
     "outer_shapes": 0.01,
 }

@@ -168,7 +168,7 @@ def counted_place(b: Scope, t: Type, i: Value, p: Value) -> Value:
     return b.emit("Mod", [i, rows], Type(INT64), place)
 
 
-@maker(6)
+@maker(4)
 def written_where(s: Scope, t: Type, need: Need) -> Value:
     """for i: if q(i): x[i] = f(i), and perhaps else: x[i] = g(i)"""
     deeper(s)

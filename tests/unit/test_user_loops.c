@@ -44,6 +44,12 @@ static const char frame[] =
 #define ASSIGN(to, from, source, at)                                                               \
     to " = assign(" from ", " source ", " at ") {rule = [select(0, $0)]}\n"
 
+#define WINDOW                                                                                     \
+    "%two = Constant() {value = i64[] 2}\n%j = Add(%i, %two)\n%axes = Constant() {value = i64[1] " \
+    "[0]}\n"                                                                                       \
+    "%w = access(%x, %i, %j) {rule = [slice(0, $0, $1, 1)]}\n"                                     \
+    "%most = ReduceMax(%w, %axes) {keepdims = 0}\n" ASSIGN("%t2", "%t", "%most", "%i")
+
 static const struct {
     const char *what, *trips, *body, *t, *m, *a; /* what is carried on */
     int loops;                                   /* that are left */
@@ -102,6 +108,8 @@ static const struct {
      "t2", "m", "a", 0},
     {"modulo a size that is reached", "k", "%j = Mod(%i, %n)\n" ASSIGN("%t2", "%t", "%row", "%j"),
      "t2", "m", "a", 1},
+    {"windows of two rows", "last", WINDOW, "t2", "m", "a", 0},
+    {"windows, the last of which is shorter", "n", WINDOW, "t2", "m", "a", 1},
     {"backwards", "n", "%j = Sub(%last, %i)\n" ASSIGN("%t2", "%t", "%row", "%j"), "t2", "m", "a",
      0},
     {"backwards, from what is there", "n",
