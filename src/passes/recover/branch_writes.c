@@ -22,8 +22,10 @@
 #include "passes/pass.h"
 
 #define MAX_WRITES 16
-#define MAX_ELEMENTS 2048 /* of a region that is written in any case */
-#define MAX_DEPTH 8       /* of the arithmetic of an index that leaves the branch */
+/* Of a region that both sides write, and of one that is written in any case where one did. */
+#define MAX_ELEMENTS 2048
+#define MAX_ELEMENTS_ALONE 512
+#define MAX_DEPTH 8 /* of the arithmetic of an index that leaves the branch */
 
 /* What one side of a branch makes of a tensor: assigns, the last one first, to what it was. */
 struct side {
@@ -89,8 +91,8 @@ static void leave(struct ir_value *value, const struct ir_block *block, struct i
 
 /* ---- What is written ------------------------------------------------------------------------- */
 
-/* The type of what the assign writes to; NULL: its size is not known, or it is large. */
-static const struct ir_type *region_type(struct state *s, struct ir_op *assign)
+/* The type of what the assign writes to; NULL: its size is not known, or it is larger. */
+static const struct ir_type *region_type(struct state *s, struct ir_op *assign, int64_t largest)
 {
     const struct dim *dims[TSSA_MAX_RANK];
     const struct ir_type *base = ir_operand(assign, 0)->type;
@@ -102,14 +104,13 @@ static const struct ir_type *region_type(struct state *s, struct ir_op *assign)
     bool known = !status && rank >= 0;
     tssa_status_free(status);
     for (int i = 0; known && i < rank; i++)
-        known =
-            dim_is_const(dims[i], &size) && size <= MAX_ELEMENTS && (count *= size) <= MAX_ELEMENTS;
+        known = dim_is_const(dims[i], &size) && size <= largest && (count *= size) <= largest;
     return known ? type_tensor(&s->pass->graph->types, base->dtype, rank, dims) : NULL;
 }
 
 static bool is_candidate(struct state *s, struct ir_op *assign, bool alone)
 {
-    const struct ir_type *type = region_type(s, assign);
+    const struct ir_type *type = region_type(s, assign, alone ? MAX_ELEMENTS_ALONE : MAX_ELEMENTS);
     if (!type || ir_operand(assign, 1)->type != type ||
         (alone && !region_never_fails_in_loops(assign)))
         return false;
