@@ -93,6 +93,18 @@ static int find_combine(struct parallel *s, struct carried *c, const struct ir_v
     return -1;
 }
 
+/* Elements of a row; each has an index of its own where there is no session. */
+#define MAX_ROW 256
+
+static bool has_short_rows(const struct ir_type *type)
+{
+    int64_t count = 1, size;
+    for (int i = 1; i < type->rank; i++)
+        if (!dim_is_const(type->dims[i], &size) || size > MAX_ROW || (count *= size) > MAX_ROW)
+            return false;
+    return true;
+}
+
 /* Do these two alone use what is carried? */
 static bool is_used_by(const struct ir_value *param, const struct ir_op *a, const struct ir_op *b)
 {
@@ -120,7 +132,8 @@ bool parallel_check_scattered(struct parallel *s, uint32_t k)
     }
     c->reduction = combines[row].reduction;
     return is_used_by(param, op, c->read) && fills_region(c->term, op) &&
-           (pass_is_for_session(s->pass) || rule_of(op)->n_steps == 1);
+           (pass_is_for_session(s->pass) ||
+            (rule_of(op)->n_steps == 1 && has_short_rows(param->type)));
 }
 
 /* ---- What it leaves -------------------------------------------------------------------------- */
