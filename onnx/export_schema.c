@@ -108,8 +108,11 @@ tssa_status *export_check_schema(struct export_draft *draft)
     const struct export *export = draft->export;
     const struct schema *schema = schema_find(draft->name, draft->version);
     draft->min_outputs = schema ? schema->min_outputs : 0;
-    if (!schema || export_draft_unchanged(draft))
+    if (!schema)
         return NULL;
+    /* Passes take what a Loop carries, and before version 11 it had to carry something. */
+    if (export_draft_unchanged(draft))
+        return export->operands.count < schema->min_inputs ? check_operands(draft, schema) : NULL;
     for (size_t i = 0; i < export->node_attrs.count; i++)
         if (!schema_has_attribute(schema, export->node_attrs.data[i].name))
             return export_unknown_attr(draft, export->node_attrs.data[i].name);

@@ -308,6 +308,24 @@ static void old_meanings_stay(void **state)
     ir_graph_free(graph);
 }
 
+/* A Loop of the model from which passes took all that it carried. */
+static void loops_carry_something(void **state)
+{
+    (void)state;
+    struct ir_graph *graph = parse(8, "%x: f32[2], %m: i64[]",
+                                   "%y = Loop@1(%m, _) {\nbody(%i: i64[], %c: bool[]) {\n"
+                                   "%e = Neg(%x)\nreturn(%c, %e)\n}\n}");
+    graph->body->first->origin = IR_ORIGIN_NODE;
+    expect_refused(graph, 8, "Loop-1 has no optional input 2");
+    struct text bytes;
+    text_init(&bytes, &allocator_default);
+    struct ir_graph *again = export_import("Loop", graph, NULL, &bytes);
+    assert_int_equal(onnx_opset(again), 11);
+    ir_graph_free(again);
+    text_free(&bytes);
+    ir_graph_free(graph);
+}
+
 static void own_ops_are_refused(void **state)
 {
     (void)state;
@@ -333,9 +351,13 @@ static void asked_for_what_does_not_exist(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(says_the_same),       cmocka_unit_test(defaults_are_dropped),
-        cmocka_unit_test(refused_or_raised),   cmocka_unit_test(old_meanings_stay),
-        cmocka_unit_test(own_ops_are_refused), cmocka_unit_test(asked_for_what_does_not_exist),
+        cmocka_unit_test(says_the_same),
+        cmocka_unit_test(defaults_are_dropped),
+        cmocka_unit_test(refused_or_raised),
+        cmocka_unit_test(old_meanings_stay),
+        cmocka_unit_test(loops_carry_something),
+        cmocka_unit_test(own_ops_are_refused),
+        cmocka_unit_test(asked_for_what_does_not_exist),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
