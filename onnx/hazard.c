@@ -86,6 +86,18 @@ static tssa_status *keep_rewrite(struct export *export, const struct hazard_rewr
     return NULL;
 }
 
+/* Is an operand a constant that passes made? */
+static bool is_folded(const struct ir_op *op)
+{
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const struct ir_value *operand = ir_operand(op, i);
+        if (operand && operand->op && operand->op->origin == IR_ORIGIN_MADE &&
+            ir_op_is(operand->op, IR_OP_Constant))
+            return true;
+    }
+    return false;
+}
+
 static tssa_status *rewrite_op(struct hazard_rewrite *rewrite)
 {
     struct export *export = rewrite->export;
@@ -94,6 +106,8 @@ static tssa_status *rewrite_op(struct hazard_rewrite *rewrite)
         const struct hazard *hazard = row(export, i);
         if (hazard && hazard->ops && rewrite->op->exact)
             hazard->ops(rewrite, rewrite->op);
+        if (hazard && hazard->folded && is_folded(rewrite->op))
+            hazard->folded(rewrite, rewrite->op);
         if (hazard && hazard->slow && rewrite->op->origin == IR_ORIGIN_MADE)
             hazard->slow(rewrite, rewrite->op);
         last = i;
@@ -103,12 +117,12 @@ static tssa_status *rewrite_op(struct hazard_rewrite *rewrite)
     return rewrite->made.count ? keep_rewrite(export, rewrite, last) : NULL;
 }
 
-/* Nodes of the model stay what they are; what passes made of them, too, unless it is to be exact,
- * or is slow. */
+/* Nodes of the model stay what they are unless they read what passes made; what passes made of
+ * them, too, unless it is to be exact, or is slow. */
 static tssa_status *visit(void *context, struct ir_op *op)
 {
     struct export *export = context;
-    if (!op->exact && op->origin != IR_ORIGIN_MADE)
+    if (!op->exact && op->origin != IR_ORIGIN_MADE && !is_folded(op))
         return NULL;
     struct hazard_rewrite rewrite = {.export = export, .op = op};
     vec_init(&rewrite.made, export->allocator);

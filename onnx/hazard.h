@@ -29,6 +29,7 @@ struct hazard {
     bool (*shape)(const struct ir_op *results, uint32_t index); /* its shape must be written */
     /* Makes what the op is written as, or nothing. */
     void (*ops)(struct hazard_rewrite *rewrite, const struct ir_op *op);
+    void (*folded)(struct hazard_rewrite *rewrite, const struct ir_op *op);
     void (*slow)(struct hazard_rewrite *rewrite, const struct ir_op *op);
 };
 
@@ -37,10 +38,12 @@ struct hazard {
 #define HAZARD_FUNCTION_shape(function) bool function(const struct ir_op *results, uint32_t index);
 #define HAZARD_FUNCTION_ops(function)                                                              \
     void function(struct hazard_rewrite *rewrite, const struct ir_op *op);
+#define HAZARD_FUNCTION_folded(function) HAZARD_FUNCTION_ops(function)
 #define HAZARD_FUNCTION_slow(function) HAZARD_FUNCTION_ops(function)
 #include "onnx/hazards.def"
 #undef HAZARD
 #undef HAZARD_FUNCTION_slow
+#undef HAZARD_FUNCTION_folded
 #undef HAZARD_FUNCTION_ops
 #undef HAZARD_FUNCTION_shape
 #undef HAZARD_FUNCTION_copy

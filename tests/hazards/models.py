@@ -305,6 +305,26 @@ def where_zero_sign() -> Example:
     ), {"x": np.float32([-0.0, 0.0]), "b": np.bool_(True)}
 
 
+def expand_to_nothing() -> Example:
+    """The first step of a list that grows: what is reordered has nothing in it."""
+    return model(
+        [
+            node("Constant", [], ["one"], value_ints=[1]),
+            node("Constant", [], ["zero"], value_ints=[0]),
+            node("Slice", ["x", "zero", "zero", "one"], ["none"]),
+            node("Shape", ["none"], ["sizes"]),
+            node("Gather", ["sizes", "one"], ["size"]),
+            node("Concat", ["one", "size"], ["shape"], axis=0),
+            node("Abs", ["order"], ["kept"]),
+            node("Expand", ["kept", "shape"], ["places"]),
+            node("GatherElements", ["none", "places"], ["moved"], axis=0),
+            node("Concat", ["moved", "x"], ["y"], axis=1),
+        ],
+        [value("x", np.float32, ["N", 1]), value("order", np.int64, ["N", 1])],
+        [value("y", np.float32, ["N", 1])],
+    ), {"x": np.float32([[1], [2]]), "order": np.int64([[1], [0]])}
+
+
 def gather_elements() -> Example:
     """Numbers of a list, by a list of places."""
     body = graph(
@@ -376,6 +396,7 @@ MODELS: dict[str, Callable[[], Example]] = {
         integer_extreme,
         integer_reduced_extreme,
         where_zero_sign,
+        expand_to_nothing,
         gather_elements,
         count,
     )

@@ -211,6 +211,41 @@ static void slow(void **state)
     text_free(&bytes);
 }
 
+#define EXPAND(shape)                                                                              \
+    HEAD "(%x: f32[N, 1]) -> (%y as \"y\") {\n%s = Constant() {value = i64[3] " shape "}\n"        \
+         "%y = Expand(%x, %s)\nreturn(%y)\n}\n"
+
+/* To a shape that passes made constant; one that is the model's own stays. */
+static void expands(void **state)
+{
+    (void)state;
+    expect(EXPAND("[1, 2, 0]"), false, 0, "Expand Slice ");
+    expect(EXPAND("[1, 2, 0]"), false, UINT64_MAX, "Expand ");
+    expect(EXPAND("[1, 2, 3]"), false, 0, "Expand ");
+    for (int own = 0; own < 2; own++) {
+        struct ir_graph *graph;
+        struct text bytes;
+        text_init(&bytes, &allocator_default);
+        no_error(parse(&allocator_default, EXPAND("[0, 2, 0]"), false, &graph));
+        struct ir_op *shape = graph->body->first;
+        shape->next->origin = IR_ORIGIN_NODE;
+        shape->origin = own ? IR_ORIGIN_NODE : IR_ORIGIN_MADE;
+        struct ir_graph *again = export_import("text", graph, NULL, &bytes);
+        const struct ir_op *last = ir_block_return(again->body)->prev;
+        assert_true(ir_op_is(last, own ? IR_OP_Expand : IR_OP_Slice));
+        if (!own) {
+            static const int64_t expanded[] = {1, 2, 1}, axes[] = {-3, -1};
+            const struct ir_op *expand = ir_operand(last, 0)->op;
+            assert_memory_equal(ir_value_constant(ir_operand(expand, 1))->data, expanded,
+                                sizeof expanded);
+            assert_memory_equal(ir_value_constant(ir_operand(last, 3))->data, axes, sizeof axes);
+        }
+        ir_graph_free(again);
+        ir_graph_free(graph);
+        text_free(&bytes);
+    }
+}
+
 /* An opset that is asked for and cannot say it gets the op as it is, and the caller is told. */
 static void old_opsets(void **state)
 {
@@ -465,6 +500,7 @@ int main(void)
         cmocka_unit_test(integer_extremes),
         cmocka_unit_test(bounds),
         cmocka_unit_test(slow),
+        cmocka_unit_test(expands),
         cmocka_unit_test(old_opsets),
         cmocka_unit_test(told),
         cmocka_unit_test(raised_opsets),
