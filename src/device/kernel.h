@@ -112,6 +112,8 @@ struct kernel_call {
     char **data; /* what is read and written begins there: for the caller to move */
     uint32_t n_data;
     const struct team *team;
+    /* Do both do the same, but elsewhere? NULL: they do where they are made by one function. */
+    bool (*is_same)(const struct kernel_call *a, const struct kernel_call *b);
 };
 
 struct kernel {

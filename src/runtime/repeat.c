@@ -217,11 +217,12 @@ static bool set_up(struct repetition *r, uint32_t index, uint32_t parity, bool f
 }
 
 /* How far the addresses of one iteration are from those of another one, for each of the iterations
- * between them. */
+ * between them. False: something else differs. */
 static bool find_moves(const struct kernel_call *from, const struct kernel_call *to, int64_t count,
                        int64_t *moves)
 {
-    if (from->n_data != to->n_data || from->make != to->make)
+    if (from->n_data != to->n_data || from->make != to->make ||
+        (from->is_same && !from->is_same(from, to)))
         return false;
     for (uint32_t k = 0; k < from->n_data; k++) {
         const int64_t way = (int64_t)((uintptr_t)to->data[k] - (uintptr_t)from->data[k]);

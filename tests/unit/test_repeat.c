@@ -455,6 +455,24 @@ static void generated_kernels(void **state)
     assert_true(total > (int64_t)30 * TRIPS / 5);
 }
 
+#define SUM_UP_TO(trips)                                                                           \
+    "  %f = Gather(%x, %three) {axis = 1}\n  %first_one = Gather(%f, %i)\n"                        \
+    "  %q = Loop(" trips ", _, %first_one) {\n    body(%j: i64[], %d: bool[], %p: f32[]) {\n"      \
+    "      %e = access(%f, %j) {rule = [select(0, $0)]}\n      %a = Add(%p, %e)\n      "           \
+    "return(%d, %a)\n    }\n  }\n"                                                                 \
+    "  %w = Gather(%x, %i)\n  %r = Mul(%w, %q)\n" UPDATE("%i", "%r") RETURN
+
+/* Kernels of other sizes in each iteration are no calls that lie elsewhere. */
+static void sizes_that_change(void **state)
+{
+    (void)state;
+    if (!compiling_is_possible())
+        skip();
+    assert_int_equal(repeated(SUM_UP_TO("%three"), ROWS, COMPILED), TRIPS - 1);
+    assert_int_equal(repeated(SUM_UP_TO("%i"), ROWS, COMPILED), 0);
+    assert_int_equal(repeated("  %back = Sub(%last, %i)\n" SUM_UP_TO("%back"), ROWS, COMPILED), 0);
+}
+
 /* ---- Why not --------------------------------------------------------------------------------- */
 
 static void expect_why(const char *body, const char *why)
@@ -486,16 +504,12 @@ static void says_why(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_of_a_state),
-                                       cmocka_unit_test(numbers_as_operands),
-                                       cmocka_unit_test(recurrences),
-                                       cmocka_unit_test(products),
-                                       cmocka_unit_test(old_states),
-                                       cmocka_unit_test(what_is_not_affine),
-                                       cmocka_unit_test(wrong_indices),
-                                       cmocka_unit_test(random_loops),
-                                       cmocka_unit_test(generated_kernels),
-                                       cmocka_unit_test(says_why),
-                                       cmocka_unit_test(batches)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_of_a_state),   cmocka_unit_test(numbers_as_operands),
+        cmocka_unit_test(recurrences),       cmocka_unit_test(products),
+        cmocka_unit_test(old_states),        cmocka_unit_test(what_is_not_affine),
+        cmocka_unit_test(wrong_indices),     cmocka_unit_test(random_loops),
+        cmocka_unit_test(generated_kernels), cmocka_unit_test(sizes_that_change),
+        cmocka_unit_test(says_why),          cmocka_unit_test(batches)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

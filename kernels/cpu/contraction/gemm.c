@@ -263,8 +263,10 @@ static bool gemm_set_up(struct kernel_args *args, const bool *known, struct kern
     c->c = bias ? *bias : (struct tensor){0};
     gemm_place(&c->job.gemm, c->data);
     c->data[GEMM_BIAS] = c->c.data;
-    *call =
-        (struct kernel_call){make_gemm, c->data, bias ? GEMM_PLACES : GEMM_BIAS, args->env->team};
+    *call = (struct kernel_call){.make = make_gemm,
+                                 .data = c->data,
+                                 .n_data = bias ? GEMM_PLACES : GEMM_BIAS,
+                                 .team = args->env->team};
     return true;
 }
 

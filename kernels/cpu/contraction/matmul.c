@@ -234,7 +234,8 @@ static bool matmul_set_up(struct kernel_args *args, const bool *known, struct ke
         return false;
     library_cache_need(&state->library);
     gemm_place(&c->job.first, c->data);
-    *call = (struct kernel_call){make_matmul, c->data, GEMM_BIAS, args->env->team};
+    *call = (struct kernel_call){
+        .make = make_matmul, .data = c->data, .n_data = GEMM_BIAS, .team = args->env->team};
     return true;
 }
 

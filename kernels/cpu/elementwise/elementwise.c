@@ -334,7 +334,8 @@ static bool set_up(struct kernel_args *args, const bool *known, struct kernel_ca
     for (uint32_t k = 0; k < n; k++)
         c->data[k] = (char *)c->work.in[k];
     c->data[n] = c->work.out;
-    *call = (struct kernel_call){make_call, c->data, n + 1, args->env->team};
+    *call = (struct kernel_call){
+        .make = make_call, .data = c->data, .n_data = n + 1, .team = args->env->team};
     return true;
 }
 

@@ -131,7 +131,8 @@ static bool transpose_set_up(struct kernel_args *args, const bool *known, struct
     t->size = element_size(x);
     t->data[0] = x->data;
     t->data[1] = y->data;
-    *call = (struct kernel_call){make_transpose, t->data, 2, args->env->team};
+    *call = (struct kernel_call){
+        .make = make_transpose, .data = t->data, .n_data = 2, .team = args->env->team};
     return true;
 }
 

@@ -245,6 +245,16 @@ static tssa_status *find_boxes(struct kernel_args *args, struct assign_call *c, 
     return NULL;
 }
 
+/* Numbers of the loop may tell steps, too. */
+static bool is_same_assign(const struct kernel_call *x, const struct kernel_call *y)
+{
+    const struct assign_call *a = (const struct assign_call *)x, *b = (const struct assign_call *)y;
+    const size_t bytes = (size_t)a->box.rank * sizeof *a->box.dims;
+    return a->bytes == b->bytes && a->box.rank == b->box.rank &&
+           memcmp(a->box.dims, b->box.dims, bytes) == 0 &&
+           memcmp(a->box.to, b->box.to, bytes) == 0 && memcmp(a->box.from, b->box.from, bytes) == 0;
+}
+
 static bool assign_set_up(struct kernel_args *args, const bool *known, struct kernel_call *call)
 {
     struct assign_call *c = (struct assign_call *)call;
@@ -254,7 +264,11 @@ static bool assign_set_up(struct kernel_args *args, const bool *known, struct ke
             return false;
     tssa_status *status = find_boxes(args, c, &good);
     tssa_status_free(status);
-    *call = (struct kernel_call){make_assign, c->data, 2, args->env->team};
+    *call = (struct kernel_call){.make = make_assign,
+                                 .data = c->data,
+                                 .n_data = 2,
+                                 .team = args->env->team,
+                                 .is_same = is_same_assign};
     return !status && good;
 }
 

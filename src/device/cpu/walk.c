@@ -154,6 +154,21 @@ static void make_columns(struct kernel_call *call)
              &c->walk);
 }
 
+/* Numbers of the loop may tell how many rows there are, and how long they are. */
+static bool is_same(const struct kernel_call *x, const struct kernel_call *y)
+{
+    const struct walk_call *a = (const struct walk_call *)x, *b = (const struct walk_call *)y;
+    const struct walk *v = &a->walk, *w = &b->walk;
+    const size_t bytes = v->n_args * sizeof *v->given;
+    bool same = a->count == b->count && v->code == w->code && v->n_axes == w->n_axes &&
+                (x->make != make_columns || v->reduced == w->reduced) &&
+                memcmp(v->given, w->given, 2 * bytes) == 0;
+    for (int axis = 0; same && axis < v->n_axes; axis++)
+        same =
+            v->sizes[axis] == w->sizes[axis] && memcmp(v->steps[axis], w->steps[axis], bytes) == 0;
+    return same;
+}
+
 bool walk_set_up(struct walk_call *call, const struct team *team, enum walk_kind kind)
 {
     struct walk *walk = &call->walk;
@@ -167,6 +182,7 @@ bool walk_set_up(struct walk_call *call, const struct team *team, enum walk_kind
                                                                    : make_elements,
                                       .data = walk->data,
                                       .n_data = walk->n_args,
-                                      .team = team};
+                                      .team = team,
+                                      .is_same = is_same};
     return true;
 }
