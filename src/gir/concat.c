@@ -105,14 +105,15 @@ static tssa_status *enter(struct ir_graph *graph, const struct box *box, int axi
 }
 
 /* The part is made again as two, of which the second begins where the view comes to element `at` of
- * the axis. */
+ * the axis. Of columns there is one part: their space has an axis more than what is cut. */
 static uint32_t cut(struct mapper *m, const struct ir_type *type, const struct gir_view *view,
                     const struct box *box, int axis, int64_t at)
 {
     const int own = m->part->space.rank - type->rank + axis;
     int64_t size;
     if (m->maker.why || !box->is_plain || m->unrolls || m->active || own < 0 ||
-        (view->ones >> own & 1) || !dim_is_const(m->like->dims[own], &size))
+        m->part->space.column >= 0 || own >= m->like->rank || (view->ones >> own & 1) ||
+        !dim_is_const(m->like->dims[own], &size))
         return mapper_refuse(m, "pieces of a Concat lie across what is computed of them");
     const int64_t begin = m->region.cut >> own & 1 ? m->region.begin[own] : 0,
                   end = m->region.cut >> own & 1 ? m->region.end[own] : size;

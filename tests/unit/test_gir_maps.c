@@ -639,6 +639,17 @@ static void no_maps(void **state)
         FUSED_GRAPH("%x: f32[R, 9]", "%x",
                     "%p: f32[R, 9]) { %a = Concat(%p, %p) {axis = 1} %b = Neg(%a) return(%b)",
                     "%y"),
+        /* Columns of pieces along an axis that their results have elsewhere. */
+        FUSED_GRAPH("%x: f32[3, 4, 2]", "%x",
+                    "%p: f32[3, 4, 2]) { %k = Constant() {value = i64[1] [1]} "
+                    "%c = Concat(%p, %p) {axis = 2} %a = ReduceMax(%c, %k) {keepdims = 0} "
+                    "return(%a)",
+                    "%y"),
+        FUSED_GRAPH("%x: f32[3, 4]", "%x",
+                    "%p: f32[3, 4]) { %k = Constant() {value = i64[1] [0]} "
+                    "%c = Concat(%p, %p) {axis = 1} %a = ReduceMax(%c, %k) {keepdims = 0} "
+                    "return(%a)",
+                    "%y"),
         /* Nobody knows which of the two is broadcast. */
         FUSED_GRAPH("%x: f32[R, 4], %s: f32[S, 1]", "%x, %s",
                     "%p: f32[R, 4], %q: f32[S, 1]) { %t = access(%p) {rule = [slice(1, 0, 4, 1)]} "
