@@ -8,18 +8,7 @@ from dataclasses import dataclass, replace
 from .expressions import EXACT, Need, anything, array, expression, is_many, maker
 from .movement import index, some_dim
 from .scope import Scope
-from .values import (
-    BOOL,
-    DTYPES,
-    FLOAT,
-    INT64,
-    Dim,
-    Facts,
-    NoWay,
-    Type,
-    Value,
-    union,
-)
+from .values import BOOL, DTYPES, FLOAT, INT64, MOST_SIZE, Dim, Facts, NoWay, Type, Value, union
 from .writes import written
 
 DEEPEST = 3
@@ -108,13 +97,13 @@ def trips(s: Scope, dim: Dim | None = None) -> Trips:
     if dim is None and s.rng.random() < 0.35:
         dim = s.rng.choice([*s.program.least, 2, 3]) if s.rng.random() < 0.8 else some_dim(s)
     if isinstance(dim, str):
-        return Trips(s.size_scalar(dim), 8, dim)
+        return Trips(s.size_scalar(dim), MOST_SIZE, dim)
     if dim is not None:
         return Trips(s.scalar(dim), dim)
     if s.rng.random() < 0.35:
         count = s.rng.choice((0, 1, 1, 2, 3, 4, MOST_TRIPS, -1))
         return Trips(s.scalar(count), max(count, 0))
-    wanted = lambda v: v.type == Type(INT64) and v.facts.within(-2, 8)  # noqa: E731
+    wanted = lambda v: v.type == Type(INT64) and v.facts.within(-2, MOST_SIZE)  # noqa: E731
     count = s.visible(wanted)
     return Trips(count, max(int(count.facts.high), 0))
 

@@ -23,6 +23,7 @@ from .values import (
     FLOAT,
     FLOATS,
     INT64,
+    MOST_SIZE,
     Facts,
     NoWay,
     Type,
@@ -155,7 +156,8 @@ def make_sets(program: Program, main: Scope, inputs: list[Input]) -> list[dict]:
     rng, sets = program.rng, []
     for _ in range(2):
         sizes = {
-            d: max(least, rng.choice((0, 1, 2, 3, 5))) for d, least in program.least.items()
+            d: max(least, rng.choice((0, 1, 1, 2, 2, 3, 3, 5, 5, MOST_SIZE)))
+            for d, least in program.least.items()
         }
         for i in inputs:
             i.special = i.special or not i.facts.finite

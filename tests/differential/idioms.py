@@ -19,7 +19,19 @@ from .expressions import (
 )
 from .movement import index, inserted, static_axis, with_dim
 from .scope import Scope
-from .values import BOOL, FLOAT, FLOATS, INT32, INT64, Facts, NoWay, Type, Value, union
+from .values import (
+    BOOL,
+    FLOAT,
+    FLOATS,
+    INT32,
+    INT64,
+    MOST_SIZE,
+    Facts,
+    NoWay,
+    Type,
+    Value,
+    union,
+)
 
 
 @maker(6)
@@ -146,7 +158,9 @@ def position(s: Scope, t: Type, need: Need) -> Value:
     """i == 0, i > 0, i < k, of the iterations around"""
     if t != Type(BOOL) or not s.depth:
         raise NoWay
-    i = s.visible(lambda v: v.type == Type(INT64) and v in s.params and v.facts.within(0, 8))
+    i = s.visible(
+        lambda v: v.type == Type(INT64) and v in s.params and v.facts.within(0, MOST_SIZE)
+    )
     op = s.rng.choice(("Equal", "Equal", "Less", "Greater"))
     other = s.scalar(s.rng.choice((0, 0, 1, int(i.facts.high))))
     return s.emit(op, [i, other], t, Facts(0, 1))
@@ -320,6 +334,40 @@ def largest(s: Scope, t: Type, need: Need) -> Value:
         chosen.facts = facts
     bounds = [s.integers(0), s.integers(t.dims[axis]), s.integers(axis)]
     return s.emit("Slice", [chosen, *bounds], t, chosen.facts)
+
+
+@maker(2)
+def up_to(s: Scope, t: Type, need: Need) -> Value:
+    """for i: x[i] o x[0] o ... o x[i - 1], a loop of as many iterations as i, or as are left"""
+    deeper(s)
+    if s.depth > 1 or not t.is_static or len(t.dims) > 1 or (t.is_float and need.zero_sign):
+        raise NoWay
+    size = s.rng.choice((3, 10, MOST_SIZE))
+    all_ = t.shaped((size, *t.dims))
+    x = tamed(s, expression(s, all_, EXACT))
+    facts = anything(t.elem)
+    if t.is_float:
+        facts = replace(x.facts, zero_sign=False, below=None)
+    b = s.block()
+    i = b.param(Type(INT64), Facts(0, size - 1))
+    c = b.param(Type(BOOL), Facts(0, 1))
+    count = i
+    if s.rng.random() < 0.4:
+        count = b.emit("Sub", [b.scalar(size - 1), i], Type(INT64), i.facts)
+    first = b.emit("Gather", [x, i], t, x.facts, axis=0)
+    inner = b.block()
+    j = inner.param(Type(INT64), i.facts)
+    more = inner.param(Type(BOOL), c.facts)
+    p = inner.param(t, replace(facts, carried=t.is_float))
+    row = inner.emit("Gather", [x, j], t, x.facts, axis=0)
+    next_ = combined(inner, p, row)
+    more = inner.emit("Identity", [more], Type(BOOL), c.facts)
+    body = inner.graph([more, next_])
+    one = b.node("Loop", [count, None, first], [(t, facts)], body=body)[0]
+    more = b.emit("Identity", [c], Type(BOOL), c.facts)
+    body = b.graph([more, one], 1)
+    found = s.node("Loop", [s.scalar(size), None], [(all_, facts)], body=body)[0]
+    return s.emit("Gather", [found, index(s, size)], t, facts, axis=0)
 
 
 @maker(3)

@@ -25,6 +25,7 @@ from .values import (
     HALF,
     INT32,
     INT64,
+    MOST_SIZE,
     Dim,
     Facts,
     NoWay,
@@ -273,7 +274,7 @@ def range_(s: Scope, t: Type, need: Need) -> Value:
     if t.elem != INT64:
         raise NoWay
     numbers = [s.scalar(0), s.size_scalar(size), s.scalar(1)]
-    return s.emit("Range", numbers, t, Facts(0, 8, below=size))
+    return s.emit("Range", numbers, t, Facts(0, MOST_SIZE, below=size))
 
 
 @maker(2)
@@ -319,11 +320,11 @@ def reduction(s: Scope, t: Type, need: Need) -> Value:
         raise NoWay
     facts = old
     if op == "ReduceSum":
-        facts = fit(t.elem, Facts(min(0, 8 * old.low), max(0, 8 * old.high)))
+        facts = fit(t.elem, Facts(min(0, MOST_SIZE * old.low), max(0, MOST_SIZE * old.high)))
     if op == "ReduceProd":
         if not old.within(-9, 9) or t.elem == HALF:
             raise NoWay
-        facts = fit(t.elem, Facts(-(9**8), 9**8))
+        facts = fit(t.elem, Facts(-(9**MOST_SIZE), 9**MOST_SIZE))
     if sums:
         facts = combined(s, t, facts, [source])
     exact = old.exact and not (sums and t.is_float)
@@ -375,12 +376,14 @@ def chosen(s: Scope, t: Type, need: Need) -> Value:
     condition = expression(s, Type(BOOL, (dim,)))
     symbol = s.program.fresh_symbol()
     if s.rng.random() < 0.5:
-        found = s.emit("NonZero", [condition], Type(INT64, (1, symbol)), Facts(0, 7))
+        found = s.emit(
+            "NonZero", [condition], Type(INT64, (1, symbol)), Facts(0, MOST_SIZE - 1)
+        )
     else:
         source = expression(s, Type(INT64, (dim,)))
         found = s.emit("Compress", [source, condition], Type(INT64, (symbol,)), axis=0)
     if t.elem == INT64 and s.rng.random() < 0.5:
-        return s.emit("Size", [found], t, Facts(0, 8))
+        return s.emit("Size", [found], t, Facts(0, MOST_SIZE))
     if not found.facts.within(-(2**20), 2**20):
         raise NoWay
     axes = list(range(len(found.type.dims)))
@@ -389,7 +392,7 @@ def chosen(s: Scope, t: Type, need: Need) -> Value:
         found,
         axes,
         Type(INT64),
-        Facts(8 * min(0, found.facts.low), 8 * max(0, found.facts.high)),
+        Facts(MOST_SIZE * min(0, found.facts.low), MOST_SIZE * max(0, found.facts.high)),
         keepdims=0,
     )
     if t.elem == INT64:

@@ -11,7 +11,19 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from .values import DTYPES, ELEMENTS, INT64, Dim, Facts, NoWay, Type, Value, of_array, union
+from .values import (
+    DTYPES,
+    ELEMENTS,
+    INT64,
+    MOST_SIZE,
+    Dim,
+    Facts,
+    NoWay,
+    Type,
+    Value,
+    of_array,
+    union,
+)
 
 
 class Program:
@@ -163,11 +175,11 @@ class Scope:
             return self.integers(dim)
         owner = self.visible(lambda v: v.type.kind == "tensor" and dim in v.type.dims)
         axis, rank = owner.type.dims.index(dim), len(owner.type.dims)
-        facts = Facts(self.program.least_size(dim), 8)
+        facts = Facts(self.program.least_size(dim), MOST_SIZE)
         if self.program.opset >= 15 and self.rng.random() < 0.3:
             one = Type(INT64, (1,))
             return self.emit("Shape", [owner], one, facts, start=axis, end=axis + 1)
-        shape = self.emit("Shape", [owner], Type(INT64, (rank,)), Facts(0, 8))
+        shape = self.emit("Shape", [owner], Type(INT64, (rank,)), Facts(0, MOST_SIZE))
         if self.rng.random() < 0.5:
             return self.emit(
                 "Gather", [shape, self.integers(axis)], Type(INT64, (1,)), facts, axis=0
@@ -186,7 +198,7 @@ class Scope:
         same = [v for v in self.values if v.type.kind == "tensor" and v.type.dims == dims]
         if same and self.rng.random() < 0.7:
             value = self.rng.choice(same)
-            return self.emit("Shape", [value], Type(INT64, (len(dims),)), Facts(0, 8))
+            return self.emit("Shape", [value], Type(INT64, (len(dims),)), Facts(0, MOST_SIZE))
         sizes = [self.size(d) for d in dims]
         return self.emit("Concat", sizes, Type(INT64, (len(dims),)), axis=0)
 

@@ -27,6 +27,7 @@ DTYPES = {
     BOOL: np.bool_,
 }
 ELEMENTS = {np.dtype(dtype): elem for elem, dtype in DTYPES.items()}
+MOST_SIZE = 11  # of a dim that is a symbol
 FLOATS = frozenset((FLOAT, DOUBLE, HALF))
 INTS = frozenset(DTYPES) - FLOATS - {BOOL}
 BYTES = frozenset((TensorProto.INT8, TensorProto.UINT8))
