@@ -124,6 +124,16 @@ static void turn(int64_t batch, int64_t rows, int64_t columns, const uint8_t *fr
         byte_sums_turn(rows, columns, from, to);
 }
 
+/* The same of sums. */
+static void turn_sums(int64_t batch, int64_t rows, int64_t columns, const int32_t *from,
+                      int32_t *to)
+{
+    for (int64_t b = 0; b < batch; b++, from += rows * columns, to += rows * columns)
+        for (int64_t row = 0; row < rows; row++)
+            for (int64_t column = 0; column < columns; column++)
+                to[column * rows + row] = from[row * columns + column];
+}
+
 static tssa_status *turned_reference(struct kernel_args *args, const struct conv_bytes *bytes,
                                      struct tensor *y, struct buffer *x_first,
                                      struct buffer *y_first, conv_finish finish,
@@ -141,7 +151,10 @@ static tssa_status *turned_reference(struct kernel_args *args, const struct conv
         first.dims[i] = y->dims[i - 1];
     job.x = &x;
     TRY(conv_reference(args, &job, &bytes->zeros, &first, finish, context));
-    turn(job.batch, out, pixels, first.data, y->data);
+    if (y->dtype == TSSA_INT32)
+        turn_sums(job.batch, out, pixels, first.data, y->data);
+    else
+        turn(job.batch, out, pixels, first.data, y->data);
     return NULL;
 }
 
@@ -152,7 +165,7 @@ static tssa_status *reference(struct kernel_args *args, const struct conv_bytes 
     if (!bytes->job.x_last)
         return conv_reference(args, &bytes->job, &bytes->zeros, y, finish, context);
     TRY(kernel_scratch(args, tensor_count(&bytes->x), &x_first));
-    tssa_status *status = kernel_scratch(args, tensor_count(y), &y_first);
+    tssa_status *status = kernel_scratch(args, tensor_bytes(y), &y_first);
     if (!status)
         status = turned_reference(args, bytes, y, x_first, y_first, finish, context);
     buffer_release(x_first);
