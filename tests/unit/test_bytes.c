@@ -203,15 +203,18 @@ static void test_conv_integer(void **state)
     for (int round = 0; round < ROUNDS; round++) {
         struct op_run run;
         pick_conv();
+        conv.last = pick(0, 1);
         begin_conv(&run, IR_OP_ConvInteger);
         add(&run, &conv.x);
         add(&run, &conv.w);
         add(&run, &conv.x_zero);
         add(&run, &conv.w_zeros);
         const int32_t *y = conv_result(&run, TSSA_INT32);
-        for (int64_t i = 0, area = conv.result * conv.result; i < 2 * conv.out * area; i++)
-            assert_int_equal(y[i], conv_sum(i / area / conv.out, i / area % conv.out,
-                                            i % area / conv.result, i % conv.result));
+        for (int64_t i = 0, area = conv.result * conv.result; i < 2 * conv.out * area; i++) {
+            const int64_t n = i / area / conv.out, o = i / area % conv.out,
+                          row = i % area / conv.result, column = i % conv.result;
+            assert_int_equal(y[y_index(n, o, row, column)], conv_sum(n, o, row, column));
+        }
         op_close(&run);
     }
 }
