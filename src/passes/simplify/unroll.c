@@ -22,6 +22,7 @@
  *   breaks  types: the copies may be inferred more precisely (infer)
  */
 #include "ir/clone.h"
+#include "ir/fuse.h"
 #include "ir/infer.h"
 #include "ir/rebuild.h"
 #include "ir/rule.h"
@@ -272,8 +273,11 @@ static tssa_status *visit_map(struct unroll *unroll, struct ir_op *op)
 
 /* ---- The pass -------------------------------------------------------------------------------- */
 
+/* What is a kernel already stays one. */
 static tssa_status *visit(void *context, struct ir_op *op)
 {
+    if (ir_fuse_is_inside(op))
+        return NULL;
     if (ir_op_is(op, IR_OP_Loop))
         return visit_loop(context, op);
     return ir_op_is(op, IR_OP_SequenceMap) ? visit_map(context, op) : NULL;
