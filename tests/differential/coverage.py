@@ -123,8 +123,8 @@ LEAST = {
     "Optional": 0.2,
     "Where": 0.4,
     "Concat": 0.5,
-    "NonZero": 0.035,
-    **{name: 0.0015 for name in ("RNN", "GRU", "LSTM")},
+    "NonZero": 0.05,
+    **{name: 0.003 for name in ("RNN", "GRU", "LSTM")},
     # types of inputs, and their shapes
     **{name: 0.07 for name in ("float", "double", "float16")},
     **{f"{sign}int{bits}": 0.07 for sign in ("", "u") for bits in (8, 16, 32, 64)},

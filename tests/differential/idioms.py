@@ -174,11 +174,11 @@ def counted_place(b: Scope, t: Type, i: Value, p: Value) -> Value:
     size = b.size_scalar(t.dims[0]) if isinstance(t.dims[0], str) else b.scalar(t.dims[0])
     place = Facts(0, i.facts.high, below=i.facts.below)
     if how == "reversed":
-        last = b.emit("Sub", [size, b.scalar(1)], Type(INT64), Facts(-1, 8))
+        last = b.emit("Sub", [size, b.scalar(1)], Type(INT64), Facts(-1, MOST_SIZE))
         b.values.remove(last)
         return b.emit("Sub", [last, i], Type(INT64), place)
-    shape = b.emit("Shape", [p], Type(INT64, (len(t.dims),)), Facts(0, 8))
-    rows = b.emit("Gather", [shape, b.scalar(0)], Type(INT64), Facts(1, 8), axis=0)
+    shape = b.emit("Shape", [p], Type(INT64, (len(t.dims),)), Facts(0, MOST_SIZE))
+    rows = b.emit("Gather", [shape, b.scalar(0)], Type(INT64), Facts(1, MOST_SIZE), axis=0)
     return b.emit("Mod", [i, rows], Type(INT64), place)
 
 
@@ -401,7 +401,7 @@ def each(s: Scope, t: Type, need: Need) -> Value:
     return s.emit("SequenceAt", [found, index(s, count)], t, new.facts)
 
 
-@maker(6)
+@maker(10)
 def recurrent(s: Scope, t: Type, need: Need) -> Value:
     """h = tanh(f(x[i]) + h U), where f is often enough work to be split off"""
     deeper(s)

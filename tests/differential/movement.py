@@ -367,7 +367,7 @@ def arg(s: Scope, t: Type, need: Need) -> Value:
     return s.emit(op, [source], t, Facts(0, high), axis=axis, keepdims=0)
 
 
-@maker(2)
+@maker(3)
 def chosen(s: Scope, t: Type, need: Need) -> Value:
     """Compress or NonZero: a size that only a run knows, reduced or counted."""
     if t.elem not in (INT64, BOOL) or t.dims:

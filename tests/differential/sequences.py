@@ -9,7 +9,7 @@ from .control import deeper, trips
 from .expressions import Need, expression, maker
 from .movement import index, some_dim, static_axis, with_dim
 from .scope import Scope
-from .values import BOOL, INT64, Facts, NoWay, Type, Value, union
+from .values import BOOL, INT64, MOST_SIZE, Facts, NoWay, Type, Value, union
 
 
 def sequence_of(t: Type) -> Type:
@@ -82,7 +82,7 @@ def collected(s: Scope, t: Type, need: Need) -> Value:
     body = b.graph([more, longer])
     found = s.node("Loop", [plan.count, None, empty], outputs, body=body)[0]
     if counted:
-        return s.emit("SequenceLength", [found], t, Facts(0, 8))
+        return s.emit("SequenceLength", [found], t, Facts(0, MOST_SIZE))
     if stacked:
         return s.emit("ConcatFromSequence", [found], t, new.facts, axis=0, new_axis=1)
     return s.emit("SequenceAt", [found, index(s, dim)], t, new.facts)

@@ -10,7 +10,7 @@ import numpy as np
 from .expressions import Need, anything, expression, maker
 from .movement import axis_of, index, static_axis, with_dim
 from .scope import Scope
-from .values import BOOL, INT64, INTS, Facts, NoWay, Type, Value, union
+from .values import BOOL, INT64, INTS, MOST_SIZE, Facts, NoWay, Type, Value, union
 
 
 @maker(8)
@@ -79,7 +79,7 @@ def by_mask(s: Scope, base: Value, need: Need) -> Value:
     size = t.dims[axis]
     line = Type(INT64, (size,))
     numbers = [s.scalar(0), s.size_scalar(size), s.scalar(1)]
-    iota = s.emit("Range", numbers, line, Facts(0, 8))
+    iota = s.emit("Range", numbers, line, Facts(0, MOST_SIZE))
     for _ in t.dims[axis + 1 :]:
         iota = s.unsqueeze(iota, len(iota.type.dims))
     op = s.rng.choice(("Equal", "Equal", "Less", "Greater"))
