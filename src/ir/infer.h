@@ -70,9 +70,9 @@ const struct dim *infer_fresh(struct ir_op *op);
 const struct dim *infer_fresh_below(struct ir_op *op, const struct dim *bound);
 /*
  * Have the parts of a SplitToSequence the axis along which it splits? Without it are rows: where
- * there is no `split`, and where that is the number 1, as PyTorch writes unbind. ONNX says that
- * keepdims is ignored with any `split`; ONNX Runtime takes it so, and models are made for it. false
- * in *known: only a run can tell.
+ * there is no `split`, and where that is the number 1, as PyTorch writes unbind and ONNX Runtime
+ * reads it, against the standard's text, which ignores keepdims with any `split`. false in *known:
+ * only a run can tell.
  */
 bool infer_split_keeps_axis(const struct ir_op *op, bool *known);
 /* Normalises a possibly negative axis; false when out of range. */

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
-from .control import deeper, trips
+from .control import Trips, deeper, trips
 from .expressions import (
     EXACT,
     Need,
@@ -34,13 +35,20 @@ from .values import (
 )
 
 
-@maker(6)
-def filled(s: Scope, t: Type, need: Need) -> Value:
-    """for i: x[.., i, ..] = f(i): all of an axis, or its beginning"""
-    deeper(s)
-    if not t.dims:
-        raise NoWay
-    axis = s.rng.randrange(len(t.dims))
+class Updates(NamedTuple):
+    """A loop that writes along an axis of a tensor which it carries."""
+
+    plan: Trips
+    need: Need
+    initial: Value
+    body: Scope
+    i: Value
+    condition: Value
+    carried: Value
+    facts: Facts  # of what is carried
+
+
+def begin_updates(s: Scope, t: Type, axis: int, need: Need) -> Updates:
     plan = trips(s, t.dims[axis])
     need = Need(exact=True, zero_sign=need.zero_sign or s.rng.random() < 0.5)
     initial = expression(s, t, need)
@@ -48,7 +56,18 @@ def filled(s: Scope, t: Type, need: Need) -> Value:
     i = b.param(Type(INT64), Facts(0, max(plan.most - 1, 0), below=plan.below))
     c = b.param(Type(BOOL), Facts(0, 1))
     facts = replace(anything(t.elem), carried=t.is_float, zero_sign=need.zero_sign)
-    p = b.param(t, facts)
+    return Updates(plan, need, initial, b, i, c, b.param(t, facts), facts)
+
+
+@maker(6)
+def filled(s: Scope, t: Type, need: Need) -> Value:
+    """for i: x[.., i, ..] = f(i): all of an axis, or its beginning"""
+    deeper(s)
+    if not t.dims:
+        raise NoWay
+    axis = s.rng.randrange(len(t.dims))
+    loop = begin_updates(s, t, axis, need)
+    need, b, i, p = loop.need, loop.body, loop.i, loop.carried
     if b.rng.random() < 0.6:  # the loop does not read what it writes
         b.values.remove(p)
     part = with_dim(t, axis, 1)
@@ -59,11 +78,11 @@ def filled(s: Scope, t: Type, need: Need) -> Value:
     else:
         at = b.expanded(i, part.of(INT64))
         next_ = b.emit("ScatterElements", [p, at, new], t, axis=axis)
-    more = b.emit("Identity", [c], Type(BOOL), c.facts)
-    facts = replace(union(t.elem, [initial.facts, new.facts]), carried=False)
+    more = b.emit("Identity", [loop.condition], Type(BOOL), loop.condition.facts)
+    facts = replace(union(t.elem, [loop.initial.facts, new.facts]), carried=False)
     body = b.graph([more, next_])
     start = None if s.rng.random() < 0.5 else s.scalar(True, BOOL)
-    return s.node("Loop", [plan.count, start, initial], [(t, facts)], body=body)[0]
+    return s.node("Loop", [loop.plan.count, start, loop.initial], [(t, facts)], body=body)[0]
 
 
 def combined(s: Scope, a: Value, b: Value) -> Value:
@@ -188,36 +207,30 @@ def written_where(s: Scope, t: Type, need: Need) -> Value:
     deeper(s)
     if not t.dims:
         raise NoWay
-    plan = trips(s, t.dims[0])
-    need = Need(exact=True, zero_sign=need.zero_sign or s.rng.random() < 0.5)
-    initial = expression(s, t, need)
-    b = s.block()
-    i = b.param(Type(INT64), Facts(0, max(plan.most - 1, 0), below=plan.below))
-    c = b.param(Type(BOOL), Facts(0, 1))
-    facts = replace(anything(t.elem), carried=t.is_float, zero_sign=need.zero_sign)
-    p = b.param(t, facts)
+    loop = begin_updates(s, t, 0, need)
+    need, b, i, p = loop.need, loop.body, loop.i, loop.carried
     place = counted_place(b, t, i, p)
     b.values.remove(p)
     condition = expression(b, Type(BOOL))
     quiet = b.rng.choice((0, 1, 1, 2))
-    graphs, written = [], [initial.facts]
+    graphs, written = [], [loop.initial.facts]
     for side in range(2):
         deeper(b)
         inner = b.block()
         if side == quiet:
-            graphs.append(inner.graph([inner.emit("Identity", [p], t, facts)]))
+            graphs.append(inner.graph([inner.emit("Identity", [p], t, loop.facts)]))
             continue
         new = expression(inner, with_dim(t, 0, 1), need)
         at = inner.unsqueeze(inner.unsqueeze(place, 0), 0)
-        graphs.append(inner.graph([inner.emit("ScatterND", [p, at, new], t, facts)]))
+        graphs.append(inner.graph([inner.emit("ScatterND", [p, at, new], t, loop.facts)]))
         written.append(new.facts)
     next_ = b.node(
-        "If", [condition], [(t, facts)], then_branch=graphs[0], else_branch=graphs[1]
+        "If", [condition], [(t, loop.facts)], then_branch=graphs[0], else_branch=graphs[1]
     )[0]
-    more = b.emit("Identity", [c], Type(BOOL), c.facts)
+    more = b.emit("Identity", [loop.condition], Type(BOOL), loop.condition.facts)
     body = b.graph([more, next_])
     facts = replace(union(t.elem, written), carried=False)
-    return s.node("Loop", [plan.count, None, initial], [(t, facts)], body=body)[0]
+    return s.node("Loop", [loop.plan.count, None, loop.initial], [(t, facts)], body=body)[0]
 
 
 @maker(3)
